@@ -59,7 +59,6 @@ class CellResult:
 
     @property
     def seed(self) -> int:
-        """Its run seed."""
         return self.cell.seed
 
     @property

@@ -18,6 +18,7 @@ from agelab.analysis.cells import (
 )
 from agelab.analysis.judge import judge_against
 from agelab.base.errors import AgelabError, InputError, name_some, unknown
+from agelab.base.gathered import gathered
 from agelab.results import run_lookup
 from agelab.results.cell_samples import Place
 from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, QUESTION, HasConditions, between, text
@@ -278,14 +279,12 @@ def no_ok_cells(comparisons: Sequence[Comparison], of_one: bool) -> InputError:
     ``of_one``: all sides are of one run, which may have another group for a base.
     """
     empty = [group for comparison in comparisons for group in comparison.groups if not group.counted]
-    why: dict[tuple[str, str], list[str]] = {}
-    for group in empty:
-        reasons = "; ".join(dict.fromkeys(ran.ended for ran in group.cells.values()))
-        why.setdefault((group.run.name, reasons), []).append(group.name)
+    reasons = ["; ".join(dict.fromkeys(ran.ended for ran in group.cells.values())) for group in empty]
+    why = gathered(((group.run.name, of), group.name) for group, of in zip(empty, reasons, strict=True))
     lines = []
-    for (run, reasons), names in why.items():
+    for (run, of), names in why.items():
         named = name_some(list(dict.fromkeys(names)), NAMED, "; ")
-        lines.append(f"no cell of {named} of {run} is ok ({reasons})")
+        lines.append(f"no cell of {named} of {run} is ok ({of})")
     ok = [group for comparison in comparisons for group in comparison.others if group.counted]
     hint = "agelab list shows how far a run is" if any(group.run.running for group in empty) else ""
     if len(ok) > 1 and of_one:

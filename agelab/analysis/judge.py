@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from agelab.analysis.cells import SeedGroup
+from agelab.base.gathered import gathered
 from agelab.results.cell_samples import Place
 from agelab.stats import phrasing
 from agelab.stats.rank_test import LEVEL, RankTest, can_be_distinguishable, rank_tests
@@ -34,9 +35,7 @@ def judge(
     ``level`` is what a test may find of what is not there, and an interval leave out.
     """
     shifts = [shift_of(pair.blocks, level) for pair in pairs]
-    families: dict[str, list[int]] = {}
-    for at, pair in enumerate(pairs):
-        families.setdefault(pair.left.metric, []).append(at)
+    families = gathered((pair.left.metric, at) for at, pair in enumerate(pairs))
     tests: dict[int, RankTest | None] = {}
     others: dict[int, OtherFiles | None] = {}
     for members in families.values():
@@ -127,10 +126,11 @@ class Ranked:
     @property
     def why_tied(self) -> list[str]:
         """The reasons against them, one line each: a reason that several share is said once, after all their names."""
-        by_reason: dict[str, list[str]] = {}
-        for (group, of), against in self._others:
-            if not self._is_distinguishable(of, against):
-                by_reason.setdefault(against.word_and_reason, []).append(group.name)
+        by_reason = gathered(
+            (against.word_and_reason, group.name)
+            for (group, of), against in self._others
+            if not self._is_distinguishable(of, against)
+        )
         return [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agelab.base import fileio
+from agelab.base.gathered import gathered
 from agelab.evaluate.program_output import UnreadableOutput
 from agelab.evaluate.program_output.test import VALUES, Verdict, verdict
 from agelab.results.result import End, Sample, Status
@@ -140,8 +141,6 @@ def _why(end: End | None, directory: Path) -> str:
 
 def tallies(found: Iterable[CaseResult]) -> list[Tally]:
     """Return a tally for each test and filesystem, those that failed most often first."""
-    grouped: dict[tuple[str, str], list[CaseResult]] = {}
-    for result in found:
-        grouped.setdefault((result.name, result.on), []).append(result)
-    made = [Tally(name, on, of) for (name, on), of in grouped.items()]
+    by_test = gathered(((result.name, result.on), result) for result in found)
+    made = [Tally(name, on, of) for (name, on), of in by_test.items()]
     return sorted(made, key=lambda tally: (-len(tally.of("failed")), tally.name, tally.on))

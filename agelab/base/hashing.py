@@ -104,7 +104,7 @@ class _Imports(ast.NodeTransformer):
                 statements.append(
                     ast.Import([ast.alias(_module_hash(inner, self.root), alias.asname or alias.name)])
                 )
-            elif self._is_module(name) or self._is_package(name):
+            elif self._is_module(name) or self._is_module(f"{name}.__init__"):
                 of = name if self._is_module(name) else f"{name}.__init__"
                 statements.append(ast.ImportFrom(_module_hash(of, self.root), [alias], node.level))
             else:
@@ -113,6 +113,3 @@ class _Imports(ast.NodeTransformer):
 
     def _is_module(self, name: str) -> bool:
         return self.root.joinpath(*name.split(".")).with_suffix(".py").is_file()
-
-    def _is_package(self, name: str) -> bool:
-        return self.root.joinpath(*name.split("."), "__init__.py").is_file()

@@ -16,6 +16,7 @@ from agelab.analysis import profiles
 from agelab.analysis.cells import load
 from agelab.analysis.profiles import StepStacks
 from agelab.base import templates
+from agelab.base.gathered import gathered
 from agelab.base.types import Frozen
 from agelab.bisect import git_search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
@@ -98,9 +99,7 @@ def write_answer(directory: BisectDirectory, change: FoundChange) -> BisectAnswe
     """Write answer.json and the script that reproduces it into the bisect's directory, and return the answer."""
     question = directory.question()
     verdicts = directory.rows("verdicts", KernelVerdict)
-    outcomes: dict[str, list[KernelOutcome]] = {}
-    for outcome in directory.rows("measured", KernelOutcome):
-        outcomes.setdefault(outcome.kernel, []).append(outcome)
+    outcomes = gathered((outcome.kernel, outcome) for outcome in directory.rows("measured", KernelOutcome))
 
     def point(kernel: str, verdict: KernelVerdict | None = None) -> KernelPoint:
         verdict = verdict or next((recorded for recorded in verdicts if recorded.kernel == kernel), None)
@@ -184,7 +183,6 @@ class ValueFormat:
         return cls(unit, decimals_for_spread(unit.decimals, spread / unit.divisor, *medians))
 
     def format_value(self, value: Fraction) -> str:
-        """Return a value with its unit."""
         name = "" if self.unit.name == "1" else f" {self.unit.name}"
         return format_decimal(value / self.unit.divisor, self.places) + name
 
@@ -243,7 +241,6 @@ def _first_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _is_earlier(question: BisectQuestion, early: str, late: str) -> bool:
-    """Return True if ``early`` comes before ``late``."""
     if question.tree:
         commits = [question.tree.commit_of(kernel) for kernel in (early, late)]
         return early != late and git_search.is_ancestor(git_search.tree_repository(question.tree), *commits)

@@ -124,14 +124,9 @@ def _has_ended(directory: BisectDirectory) -> bool:
 
 def _last_good(directory: BisectDirectory, bad: str) -> str:
     """Return the good commit nearest to the first bad one: its parent, if that could be judged."""
-    goods = _git(directory, ["for-each-ref", "--format=%(objectname)", "refs/bisect/good-*"]).split()
-    before = [commit for commit in goods if _is_before(directory, commit, bad)]
+    words = ["for-each-ref", "--format=%(objectname)", f"--merged={bad}", "refs/bisect/good-*"]
+    before = _git(directory, words).split()
     return min(before, key=lambda commit: int(_git(directory, ["rev-list", "--count", f"{commit}..{bad}"])))
-
-
-def _is_before(directory: BisectDirectory, commit: str, descendant: str) -> bool:
-    argv = ["merge-base", "--is-ancestor", commit, descendant]
-    return git.run(directory.git, argv, ok=range(256)).returncode == 0
 
 
 def tree_repository(tree: GitTree) -> GitRepository:

@@ -92,11 +92,13 @@ class VirtualClockJudge:
         return middle + change if other > middle else middle - change
 
     def ends(self) -> str:
+        """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
         known = self.references
         good, bad = known.median(Decision.GOOD), known.median(Decision.BAD)
         return known.format_numbers(good=good, bad=bad, threshold=known.threshold_in_use, floor=known.floor)
 
     def judge(self, kernel: str, say: Notify) -> KernelVerdict:
+        """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
         known, values = self.references, list[Fraction]()
         while True:
             [outcome] = self._cache.measure(kernel, [len(values) + 1])
@@ -239,3 +241,7 @@ def _shows_symptom(outcome: KernelOutcome, symptom: Symptom) -> bool:
     """Return True if a kernel shows the symptom; one that panics before anything is measured does not boot."""
     early = symptom is Symptom.BOOT and outcome.kind is OutcomeKind.PANICS and outcome.run is None
     return early or outcome.kind is SYMPTOM_KINDS[symptom]
+
+
+Judge = VirtualClockJudge | WallClockJudge | SymptomJudge
+"""Tells good kernels from bad ones, once it has seen by its ``ends`` that good is good and bad is bad."""

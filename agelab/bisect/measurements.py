@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from agelab.base.errors import HostError, Notify
+from agelab.base.errors import HostError
 from agelab.base.types import Frozen
 from agelab.bisect.bisect_directory import BisectDirectory
 from agelab.stats.series import exact
@@ -67,11 +67,9 @@ class KernelMeasurer(Protocol):
 
     def prepare(self, kernel: str) -> KernelOutcome | None:
         """Build or fetch a kernel; return None, or the outcome if that fails."""
-        ...
 
     def run(self, kernel: str, seeds: Sequence[int]) -> list[KernelOutcome]:
         """Measure the kernel with each of these run seeds."""
-        ...
 
 
 class MeasurementCache:
@@ -183,20 +181,7 @@ class FoundChange:
     """Candidates for the first bad kernel: ``after`` alone, or with those before it that could not be judged."""
 
 
-class Judge(Protocol):
-    """Tells good kernels from bad ones."""
-
-    def ends(self) -> str:
-        """Check that good is good and bad is bad, and describe it in one line. Raises InputError if not."""
-        ...
-
-    def judge(self, kernel: str, say: Notify) -> KernelVerdict:
-        """Judge a kernel between the ends; ``say`` gets a line for each measurement."""
-        ...
-
-
 def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
-    """Return the verdict on a kernel that was measured."""
     return KernelVerdict(
         kernel=kernel,
         decision=step.decision,
@@ -207,7 +192,6 @@ def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
 
 
 def skip_verdict(outcome: KernelOutcome) -> KernelVerdict:
-    """Return the verdict on a kernel that has no value."""
     return KernelVerdict(
         kernel=outcome.kernel, decision=Decision.UNDECIDED, kind=outcome.kind, reason=outcome.summary
     )

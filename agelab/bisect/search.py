@@ -6,11 +6,10 @@ from agelab.base.errors import InputError, Notify
 from agelab.bisect import answer, git_search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory
-from agelab.bisect.judges import SymptomJudge, VirtualClockJudge, WallClockJudge
+from agelab.bisect.judges import Judge, SymptomJudge, VirtualClockJudge, WallClockJudge
 from agelab.bisect.measurements import (
     Decision,
     FoundChange,
-    Judge,
     KernelMeasurer,
     KernelVerdict,
     MeasurementCache,
@@ -76,7 +75,6 @@ def verdict_on(directory: BisectDirectory, judge: Judge, kernel: str) -> KernelV
 
 
 def describe_verdict(verdict: KernelVerdict) -> str:
-    """Describe a verdict in one line."""
     word = "skipped" if verdict.decision is Decision.UNDECIDED else str(verdict.decision)
     undecided = verdict.kind is OutcomeKind.MEASURED and verdict.decision is Decision.UNDECIDED
     why = f"undecided, {verdict.reason}" if undecided else verdict.reason

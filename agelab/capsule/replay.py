@@ -361,7 +361,6 @@ class _Extraction:
         self._directory = directory
 
     def image(self) -> Image:
-        """Return the image and its kernel."""
         capsule, place = self._capsule, self._directory / "image"
         files = dict(capsule.description.files)
         for name in files:
@@ -409,7 +408,6 @@ class _Extraction:
         }
 
     def corpora(self) -> dict[str, Corpus]:
-        """Return the corpora by history."""
         corpora = {}
         for number, carried in enumerate(self._carried.corpora):
             name = f"artefacts/corpora/{number}"

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 from agelab.analysis.cells import CellResult
 from agelab.base import fileio
 from agelab.base.errors import InputError
+from agelab.base.gathered import gathered
 from agelab.base.hashing import key_of
 from agelab.base.sanitize import escape_json
 from agelab.base.types import Frozen, Name
@@ -293,11 +294,7 @@ class _CapsuleReader:
     @cached_property
     def _maps(self) -> dict[str, list[str]]:
         """Names of the maps by directory of their cell."""
-        maps: dict[str, list[str]] = {}
-        for name in self._members:
-            if "/maps/" in name:
-                maps.setdefault("/".join(name.split("/")[:3]), []).append(name)
-        return maps
+        return gathered(("/".join(name.split("/")[:3]), name) for name in self._members if "/maps/" in name)
 
     def _model(self, name: str, kind: type[AnyModel]) -> AnyModel:
         return validated(self._bytes(name), name, kind.model_validate_json)

@@ -89,7 +89,7 @@ class Verbs(click.Group):
 @click.command(
     cls=Verbs,
     subcommand_metavar="VERB ...",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
     epilog=f"{examples(FIRST)}\n\nAGELAB_HOME moves the store of kernels, images and runs (default: .agelab in the "
     "checkout, of an installed agelab ~/.local/share/agelab).",
 )

@@ -197,57 +197,43 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
     epilog="Exit: 0 one kernel is found, 1 several are left and none of them can be judged, 2 wrong input, 3 the host "
     "cannot do it, 130 interrupted: go on with --continue."
 )
-@click.option("--scenario", default=None, help="The scenario that each step runs.")
-@click.option("--variant", default=None, help="The variant, if the scenario has several.")
+@click.option("--scenario", help="The scenario that each step runs.")
+@click.option("--variant", help="The variant, if the scenario has several.")
 @click.option(
     "--metric",
-    default=None,
     metavar=MEASURE,
     help="What to measure: copy:elapsed (the mean of all copies), copy:1:elapsed (the first), "
     "aged/fio.read:fio_read_bandwidth (an fio job). agelab list metrics has all.",
 )
 @click.option(
     "--crash",
-    default=None,
     metavar="WORKLOAD",
     help="Run this workload of agelab crash in place of the scenario's steps, and count crash:violations.",
 )
 @click.option(
     "--symptom",
     type=click.Choice(["panic", "hang", "fail", "boot"]),
-    default=None,
     help="What a bad kernel does, in place of a metric. boot: its guest does not boot in time.",
 )
-@click.option(
-    "--good",
-    default=None,
-    help="A kernel without the change: a version or spec, with --tree a git ref.",
-)
-@click.option("--bad", default=None, help="A kernel with the change.")
-@click.option("--tree", "path", default=None, help="Search the commits of this git tree of Linux.")
+@click.option("--good", help="A kernel without the change: a version or spec, with --tree a git ref.")
+@click.option("--bad", help="A kernel with the change.")
+@click.option("--tree", "path", help="Search the commits of this git tree of Linux.")
 @click.option("--dirty", is_flag=True, help="Ignore uncommitted changes in --tree.")
 @click.option(
     "--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it."
 )
 @click.option("--patches", multiple=True, help="A patch, or a directory of them, for every commit's kernel.")
-@click.option("--base", default=None, help="A distribution's .config in place of the small one.")
+@click.option("--base", help="A distribution's .config in place of the small one.")
 @click.option(
     "--kernels",
     default="",
+    show_default=False,
     help='The kernels to search, in order, in place of all that the mirror has: "5.10 6.1 6.12".',
 )
-@click.option(
-    "--threshold",
-    default=None,
-    help="The value at which bad begins, in the metric's unit; by default midway.",
-)
-@click.option(
-    "--relative", default=None, metavar="PERCENT", help="The same, as a change from good's median: 10%."
-)
-@click.option("--rounds", default=60, show_default=True, help="Wall clock: the most rounds of a step.")
-@click.option(
-    "--alpha", default="0.01", show_default=True, help="Wall clock: the highest chance of a wrong answer."
-)
+@click.option("--threshold", help="The value at which bad begins, in the metric's unit; by default midway.")
+@click.option("--relative", metavar="PERCENT", help="The same, as a change from good's median: 10%.")
+@click.option("--rounds", default=60, help="Wall clock: the most rounds of a step.")
+@click.option("--alpha", default="0.01", help="Wall clock: the highest chance of a wrong answer.")
 @click.option(
     "--profile",
     "profile_neighbours",
@@ -257,7 +243,6 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
 @click.option(
     "--continue",
     "proceed",
-    default=None,
     metavar="BISECT",
     help="Continue a bisect (or latest). Of the other options only --disks and --erase go with it.",
 )

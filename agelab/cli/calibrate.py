@@ -124,7 +124,7 @@ def _show(name: str | None, everything: bool, as_json: bool) -> int:
 
 
 calibrate.params = [
-    click.Option(["--seeds"], default=SEEDS, show_default=True, help="Run seeds, five or more: 1-5.")
+    click.Option(["--seeds"], default=SEEDS, help="Run seeds, five or more: 1-5.")
     if parameter.name == "seeds"
     else click.Argument(["name"], metavar="[SCENARIO[-VARIANT]]", required=False)
     if parameter.name == "name"

@@ -32,9 +32,7 @@ def capsule() -> None:
 
 @capsule.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option(
-    "-o", "--output", type=OUTPUT, default=None, help="The file to write; by default <run>.capsule here."
-)
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; by default <run>.capsule here.")
 @force_option
 @click.option(
     "--with-image",
@@ -44,7 +42,6 @@ def capsule() -> None:
 @click.option(
     "--artifact",
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DIRECTORY",
     help="Write the runs as an artefact for reviewers: capsules, report, tables, checklists (docs/capsules.md).",
 )
@@ -113,16 +110,11 @@ def show(file: Path, as_json: bool) -> None:
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--cells",
-    "numbers",
-    default=None,
-    help="Replay only these cells, by their numbers in agelab capsule show: 0,2.",
+    "--cells", "numbers", help="Replay only these cells, by their numbers in agelab capsule show: 0,2."
 )
-@click.option("--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time.")
-@click.option("--corpus", default=None, help="The run's data, if they were a user's own.")
-@click.option(
-    "--kernel", default=None, help="The run's kernel, if it was not one of Debian's; or another one."
-)
+@click.option("--jobs", type=JOBS, default=1, help="Cells at a time.")
+@click.option("--corpus", help="The run's data, if they were a user's own.")
+@click.option("--kernel", help="The run's kernel, if it was not one of Debian's; or another one.")
 @json_option
 def replay(
     file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool

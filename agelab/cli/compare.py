@@ -21,14 +21,12 @@ from agelab.results.run_directory import LATEST
 @click.option(
     "--gate",
     type=click.FloatRange(0),
-    default=None,
     metavar="PERCENT",
     help="Exit 1 if a step is slower by more than chance and by more than this.",
 )
 @click.option(
     "--junit",
     type=OUTPUT,
-    default=None,
     metavar="FILE",
     help="With --gate: also write JUnit XML, a case for each step.",
 )

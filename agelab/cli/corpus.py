@@ -21,15 +21,9 @@ def corpus() -> None:
 
 
 @corpus.command()
-@click.option(
-    "--kind", default="debian-iso", show_default=True, help=f"Which stand-in: {', '.join(corpus_names())}."
-)
-@click.option(
-    "--bytes", "size", type=SIZE, default="40M", show_default=True, help="Size of its files together."
-)
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="The corpus seed."
-)
+@click.option("--kind", default="debian-iso", help=f"Which stand-in: {', '.join(corpus_names())}.")
+@click.option("--bytes", "size", type=SIZE, default="40M", help="Size of its files together.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="The corpus seed.")
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="Your own ISO image, directory or tar archive."
 )

@@ -49,20 +49,14 @@ def crash() -> None:
 @crash.command("run")
 @click.argument("workload")
 @click.option("--filesystem", required=True, metavar="NAME", help="A file of scenarios/filesystems/.")
-@click.option("--kernel", default="debian:6.1", show_default=True, help="The guest's kernel.")
-@click.option("--defaults", default="today", type=click.Choice(("period", "today")), show_default=True)
-@click.option("--options", default="", metavar="OPTION,...", help="More mount options.")
-@click.option("--mib", default=None, type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
+@click.option("--kernel", default="debian:6.1", help="The guest's kernel.")
+@click.option("--defaults", default="today", type=click.Choice(("period", "today")))
+@click.option("--options", default="", show_default=False, metavar="OPTION,...", help="More mount options.")
+@click.option("--mib", type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
 @click.option(
-    "--seed",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Draws the subsets of writes, and the workload random.",
+    "--seed", default=1, type=click.IntRange(0), help="Draws the subsets of writes, and the workload random."
 )
-@click.option(
-    "--drawn", default=None, type=click.IntRange(0), help="Number of subsets at each flush; a few if omitted."
-)
+@click.option("--drawn", type=click.IntRange(0), help="Number of subsets at each flush; a few if omitted.")
 @click.option(
     "--ignores",
     "ignored",
@@ -72,20 +66,15 @@ def crash() -> None:
 )
 @click.option(
     "--budget",
-    default=None,
     type=click.FloatRange(0, min_open=True),
     metavar="MINUTES",
     help="Look at states for so many minutes; at all of them if omitted.",
 )
-@click.option(
-    "--disk",
-    default=None,
-    metavar="KEY",
-    help="Begin with this stored disk (agelab list disks), of one drive.",
-)
+@click.option("--disk", metavar="KEY", help="Begin with this stored disk (agelab list disks), of one drive.")
 @click.option(
     "--check",
     default="",
+    show_default=False,
     metavar="FILE",
     help="Run this C source, script or static program in each tree: a status other than 0 is a loss.",
 )
@@ -120,9 +109,7 @@ def _code(kinds: "Iterable[Kind]") -> int:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "-o", "--output", type=PAGE, default=Path("crash.html"), show_default=True, help="Where the page goes."
-)
+@click.option("-o", "--output", type=PAGE, default=Path("crash.html"), help="Where the page goes.")
 @force_option
 def report(run: str, output: Path) -> None:
     """Write the crash run RUN as one page: what was found, and each violation as a timeline with its cut."""
@@ -138,9 +125,7 @@ def report(run: str, output: Path) -> None:
 
 @crash.command()
 @click.argument("run", metavar="RUN")
-@click.option(
-    "-o", "--output", type=OUTPUT, default=None, help="The file to write; by default RUN.crash here."
-)
+@click.option("-o", "--output", type=OUTPUT, help="The file to write; by default RUN.crash here.")
 @force_option
 def pack(run: str, output: Path | None) -> None:
     """Write the crash run RUN into one file, which agelab crash replay takes on any host."""
@@ -165,11 +150,10 @@ def pack(run: str, output: Path | None) -> None:
 @click.option(
     "--times",
     default=1,
-    show_default=True,
     type=click.IntRange(1, 1000),
     help="Repeat this many times, each in a new guest, and count equal results.",
 )
-@click.option("--kernel", default=None, help="Use another kernel than the run's.")
+@click.option("--kernel", help="Use another kernel than the run's.")
 @force_option
 def replay(
     run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None

@@ -18,15 +18,11 @@ from agelab.present.view.progress import show_progress
     help="Where to stop: SECONDS after the (Nth) STEP began, or when the kernel prints MESSAGE.",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=None,
-    help="The cell's run seed; by default the first cell that failed.",
+    "--seed", type=click.IntRange(0), help="The cell's run seed; by default the first cell that failed."
 )
 @click.option(
     "--script",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
-    default=None,
     help="Run these commands of gdb and end; without it the guest waits for you.",
 )
 @click.option("--symbols", is_flag=True, help="Fetch the kernel's debugging symbols (900 MB).")

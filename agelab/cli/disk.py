@@ -39,7 +39,7 @@ def show(key: str, as_json: bool) -> None:
 @disk.command()
 @click.argument("key")
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--format", "image_format", type=click.Choice(["raw", "qcow2"]), default=None)
+@click.option("--format", "image_format", type=click.Choice(["raw", "qcow2"]))
 def export(key: str, target: Path, image_format: Any) -> None:
     """Write the disk KEY to the image file TARGET, and its recipe beside it.
 
@@ -58,7 +58,6 @@ def export(key: str, target: Path, image_format: Any) -> None:
     "--defaults",
     type=click.Choice(["period", "today"]),
     default="today",
-    show_default=True,
     help="Which defaults to mount it with.",
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:

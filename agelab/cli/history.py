@@ -73,49 +73,32 @@ def history() -> None:
 @click.argument("engine", type=click.Choice(list(TAKES)))
 @click.option("--output", "-o", type=OUTPUT, required=True, help="The log, a text file.")
 @force_option
-@click.option("--disk", type=SIZE, default="256M", show_default=True, help="Size of the disk that it is for.")
+@click.option("--disk", type=SIZE, default="256M", help="Size of the disk that it is for.")
 @click.option(
     "--profile",
     default="agrawal-2007",
-    show_default=True,
     help="profile: one of agelab list profiles, or a file of your own: ./mine.toml.",
 )
 @click.option(
-    "--fullness",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="profile, history, churn: the share of the disk to fill.",
+    "--fullness", type=float, default=0.8, help="profile, history, churn: the share of the disk to fill."
 )
 @click.option(
     "--overwrites",
     type=float,
     default=2.0,
-    show_default=True,
     help="profile, history, churn: bytes to write, in sizes of the disk.",
 )
-@click.option(
-    "--freed",
-    type=float,
-    default=0.3,
-    show_default=True,
-    help="churn: the share of files to delete at the end.",
-)
+@click.option("--freed", type=float, default=0.3, help="churn: the share of files to delete at the end.")
 @click.option("--repository", type=click.Path(path_type=Path), help="git: path of the repository.")
-@click.option("--revision", default="HEAD", show_default=True, help="git: its newest version.")
+@click.option("--revision", default="HEAD", help="git: its newest version.")
 @click.option(
     "--points",
     type=click.IntRange(1, 1000),
     default=1,
-    show_default=True,
     help="Number of points at which a run may stop and measure.",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(0, 2**63 - 1),
-    default=1,
-    show_default=True,
-    help="profile, history, churn: the corpus seed.",
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn: the corpus seed."
 )
 @json_option
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:

@@ -15,6 +15,7 @@ kernel_option = click.option(
     "--kernel",
     "spec",
     default=kernels.DEFAULT,
+    show_default=False,
     metavar="SPEC",
     help="The kernel to boot; see agelab kernel --help.",
 )

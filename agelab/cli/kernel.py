@@ -57,7 +57,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
     help="More lines of configuration, from a file, or one: CONFIG_UFS_FS=m.",
 )
 @click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
-@click.option("--base", default=None, help="A distribution's .config in place of the small configuration.")
+@click.option("--base", help="A distribution's .config in place of the small configuration.")
 @json_option
 def build(
     spec: str, fragments: tuple[str, ...], patches: tuple[str, ...], base: str | None, as_json: bool

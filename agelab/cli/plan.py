@@ -87,7 +87,6 @@ def forecast_json(planned: Forecast) -> dict[str, Any]:
 @click.option(
     "--slurm",
     type=click.Path(path_type=Path),
-    default=None,
     metavar="DIRECTORY",
     help="Write the cells, and a Slurm array script that runs them, into this directory (docs/howto/cluster.md).",
 )

@@ -15,20 +15,18 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN[:CHOICE,...]")
 @click.argument("step")
 @click.option(
-    "--cell", default="", metavar="CHOICE,...", help="The cell, chosen as for compare: ext4, or xfs,raid0."
+    "--cell",
+    default="",
+    show_default=False,
+    metavar="CHOICE,...",
+    help="The cell, chosen as for compare: ext4, or xfs,raid0.",
 )
 @click.option(
     "--against",
-    default=None,
     metavar="RUN[:CHOICE,...]",
     help="Show the difference from the profile of another run or cell.",
 )
-@click.option(
-    "--against-step",
-    default=None,
-    metavar="STEP",
-    help="Show the difference from another step: control/read.",
-)
+@click.option("--against-step", metavar="STEP", help="Show the difference from another step: control/read.")
 @click.option(
     "--svg",
     type=OUTPUT,

@@ -16,7 +16,6 @@ from agelab.results.run_directory import LATEST
     "--output",
     type=PAGE,
     default=Path("report.html"),
-    show_default=True,
     help="Where the page goes; a page of agelab that is there is replaced.",
 )
 @force_option

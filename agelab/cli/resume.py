@@ -14,20 +14,15 @@ from agelab.scenario.jobs import Jobs
 
 @click.command(epilog="Exit: as agelab run has it.")
 @click.argument("run", default="latest")
-@click.option("--jobs", type=JOBS, default=None, help="Cells at a time; by default as the run was begun.")
-@click.option(
-    "--disks",
-    default=None,
-    help="The run's real disks, named again, since agelab writes to them.",
-)
+@click.option("--jobs", type=JOBS, help="Cells at a time; by default as the run was begun.")
+@click.option("--disks", help="The run's real disks, named again, since agelab writes to them.")
 @click.option(
     "--erase",
     default="",
+    show_default=False,
     help="Serials of real disks that agelab may overwrite, with what the run left there.",
 )
-@click.option(
-    "--on", default=None, metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler."
-)
+@click.option("--on", metavar="dask://HOST:PORT", help="Run them on the workers of a Dask scheduler.")
 def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str | None) -> int:
     """Run the cells of RUN (default: the latest) that have not ended or were interrupted.
 

@@ -23,7 +23,6 @@ from agelab.runner.request.options import RunOptions
 @options_of_run
 @click.option(
     "--on",
-    default=None,
     metavar="dask://HOST:PORT",
     help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
 )

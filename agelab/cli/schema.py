@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import NullableSchema
 
@@ -17,16 +16,6 @@ class _TomlSchema(GenerateJsonSchema):
 
     def nullable_schema(self, schema: NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
-
-
-def file_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
-    """Return the schema (draft 2020-12) of a TOML file of that type."""
-    return {"$schema": DIALECT, **model.model_json_schema(schema_generator=_TomlSchema), "title": title}
-
-
-def output_schema(model: type[BaseModel], title: str) -> dict[str, Any]:
-    """Return the schema of a type's JSON output."""
-    return {"$schema": DIALECT, **model.model_json_schema(mode="serialization"), "title": title}
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,8 @@ def schema_of(name: str) -> dict[str, Any]:
     kind = KINDS[name]
     module, _, attribute = kind.model.partition(":")
     model = getattr(importlib.import_module(module), attribute)
-    return (file_schema if kind.files else output_schema)(model, f"agelab: {kind.what}")
+    how: dict[str, Any] = {"schema_generator": _TomlSchema} if kind.files else {"mode": "serialization"}
+    return {"$schema": DIALECT, **model.model_json_schema(**how), "title": f"agelab: {kind.what}"}
 
 
 @click.command()

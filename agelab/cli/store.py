@@ -19,11 +19,7 @@ def store(context: click.Context) -> None:
 
 
 @store.command("list")
-@click.option(
-    "--kind",
-    default=None,
-    help="Each artefact of this kind (image, kernel, ...), and what names it.",
-)
+@click.option("--kind", help="Each artefact of this kind (image, kernel, ...), and what names it.")
 @json_option
 def list_items(kind: str | None = None, as_json: bool = False) -> None:
     """List number, size and last use of what the store holds, by kind."""

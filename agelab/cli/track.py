@@ -21,12 +21,9 @@ from agelab.cli.options import OUTPUT, force_option, open_store, require_output,
 @click.option(
     "--page",
     type=click.Path(path_type=Path, file_okay=False),
-    default=None,
     help="The pages' directory, in place of FILE's.",
 )
-@click.option(
-    "--junit", type=OUTPUT, default=None, metavar="FILE", help="Also write JUnit XML: a case for each line."
-)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case for each line.")
 @force_option
 def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int:
     """Measure what is new of FILE's commits or packages, find what changed its metrics, and write its pages.

@@ -19,21 +19,13 @@ from agelab.scenario.jobs import Jobs
 )
 @click.argument("run", default=LATEST)
 @click.option("--claim", required=True, help="A claim of the run's study, as agelab replicate names it.")
+@click.option("--factors", help="Change only these factors: cpu,kernel (docs/howto/why.md lists all).")
 @click.option(
-    "--factors",
-    default=None,
-    help="Change only these factors: cpu,kernel (docs/howto/why.md lists all).",
-)
-@click.option(
-    "--pairs", type=click.IntRange(min=0), default=6, show_default=True,
-    help="If no factor alone brings the claim back, try at most so many pairs.",
+    "--pairs", type=click.IntRange(min=0), default=6,
+    help="If no factor alone brings the claim back, try at most so many pairs."
 )  # fmt: skip
-@click.option(
-    "--filesystem", default=None, help="Judge this one of several stand-ins for the study's filesystem."
-)
-@click.option(
-    "--jobs", type=JOBS, default=1, show_default=True, help="Cells at a time; auto: as many as fit."
-)
+@click.option("--filesystem", help="Judge this one of several stand-ins for the study's filesystem.")
+@click.option("--jobs", type=JOBS, default=1, help="Cells at a time; auto: as many as fit.")
 @json_option
 def why(
     run: str, claim: str, factors: str | None, pairs: int, filesystem: str | None, jobs: Jobs, as_json: bool

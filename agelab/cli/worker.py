@@ -12,13 +12,7 @@ from agelab.cli.options import OUTPUT, force_option, open_store, write_output
 )
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option("--cell", "number", type=int, required=True, help="Number of the cell in PLAN, from 0.")
-@click.option(
-    "--output",
-    "-o",
-    type=OUTPUT,
-    default=None,
-    help="Also write the ended cell, sealed, into this file.",
-)
+@click.option("--output", "-o", type=OUTPUT, help="Also write the ended cell, sealed, into this file.")
 @force_option
 def worker(plan: Path, number: int, output: Path | None) -> int:
     """Run one cell of PLAN, which agelab plan --slurm wrote, and put it into the cache (AGELAB_CACHE).

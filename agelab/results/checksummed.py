@@ -26,11 +26,6 @@ _BATCH = 10_000
 """Lines that are parsed together."""
 
 
-def add_line(path: Path, row: Mapping[str, Any]) -> None:
-    """Add a JSON line to a file, in place of a last one that was cut short."""
-    add_lines(path, [row])
-
-
 def add_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add JSON lines to a file, in place of a last one that was cut short."""
     with path.open("ab+") as file:

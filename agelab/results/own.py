@@ -11,6 +11,7 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from agelab.base import atomic, fileio
@@ -58,7 +59,7 @@ def _code(secret: bytes, content: bytes) -> str:
 
 def _obtain_secret(home: Path) -> bytes:
     """Return the store's secret, made if need be. Who may write the store may read it, and nobody else."""
-    with open(home / SECRET, "ab+", opener=_open_private) as file:
+    with open(home / SECRET, "ab+", opener=partial(os.open, mode=0o600)) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         secret = file.read(SIZE + 1)
@@ -74,7 +75,3 @@ def _obtain_secret(home: Path) -> bytes:
             file.flush()
             os.fsync(file.fileno())
     return secret
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

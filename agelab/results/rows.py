@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agelab.base.errors import InputError
+from agelab.base.gathered import gathered
 from agelab.results.result import CellOrigin, End, Status
 from agelab.results.run_directory import RunDirectory
 
@@ -70,10 +71,8 @@ def status_of(end: End | None, directory: Path, going_on: bool) -> str:
 
 def origins(ends: Iterable[End | None]) -> Iterator[str]:
     """Yield a line for each run and host that cells come from, with the time of the last: ``20 cells of RUN, ...``."""
-    by_run: dict[tuple[str, str], list[CellOrigin]] = {}
-    for end in ends:
-        if end and end.reused:
-            by_run.setdefault((end.reused.run, end.reused.host), []).append(end.reused)
+    reused = [end.reused for end in ends if end and end.reused]
+    by_run = gathered(((cell.run, cell.host), cell) for cell in reused)
     for some in by_run.values():
         cells = "1 cell" if len(some) == 1 else f"{len(some)} cells"
         yield f"{cells} of {max(some, key=lambda cell: cell.ended)}"

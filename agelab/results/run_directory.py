@@ -224,7 +224,7 @@ class RunDirectory:
             shutil.rmtree(self.cell_directory(number))
 
     def _add(self, row: dict[str, Any]) -> None:
-        checksummed.add_line(self.path / SAMPLES, row)
+        checksummed.add_lines(self.path / SAMPLES, [row])
 
     def write_inputs(self, number: int, inputs: dict[str, Any]) -> None:
         """Write what the cell's key is the hash of, so that two runs can be compared input by input."""

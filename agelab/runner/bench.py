@@ -31,6 +31,7 @@ from agelab.machine.vm.hypervisor import Hypervisor, connected
 from agelab.results.result import Ending
 from agelab.runner.plan import cell_inputs
 from agelab.scenario.machine import Machine
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 
 MODULES = ("dm_mod", "ext4")
@@ -76,9 +77,7 @@ class Bench:
     def disk(self, mib: int) -> MemoryDisk:
         """Make an empty memory-backed disk that outlives the guests that write to it."""
         path = self.directory / "disk"
-        path.unlink(missing_ok=True)
-        with path.open("wb") as file:
-            file.truncate(mib << 20)
+        stored_disk.make_hole(path, mib << 20)
         return MemoryDisk(path, mib << 20, written=True)
 
     def boot(

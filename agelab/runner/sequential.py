@@ -55,7 +55,8 @@ def run_until_decided(
     looks = [number for number in LOOKS if number >= len(options.seeds)]
     for number, following in zip(looks, (*looks[1:], None), strict=True):
         now = options.changed(seeds=tuple(range(1, number + 1)))
-        if directory is None or directory.unfinished() or len(_run_seeds(directory)) < number:
+        ran = {cell.seed for cell in directory.plan().cells} if directory else set()
+        if directory is None or directory.unfinished() or len(ran) < number:
             directory = runner.run(now, store, progress, begun=directory)
         groups = seed_groups(load(directory))
         asked = asked or main_question(groups)
@@ -76,7 +77,3 @@ def run_until_decided(
             )
             return directory, Outcome(asked, decision, number, ended)
     raise AssertionError("the last look ends it")
-
-
-def _run_seeds(directory: RunDirectory) -> set[int]:
-    return {cell.seed for cell in directory.plan().cells}

@@ -165,9 +165,8 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
         program = workload.programs[action.program] if action.program else None
         texts = [action.run, action.arguments]
         if program and action.job:
-            texts += [
-                data.decode(errors="replace") for data in _job_closure(action, program, workload).values()
-            ]
+            files = job_files.read(Path(action.job).name, program, workload.jobs.__getitem__)
+            texts += [data.decode(errors="replace") for data in files.values()]
         axes = [axis for axis in scenario.matrix if any(job_files.uses(axis.upper(), text) for text in texts)]
         used.update(axes)
         try:
@@ -206,11 +205,6 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
     if wrong:
         raise InputError("\n".join([*dict.fromkeys(wrong)][: toml_files.MAX_ERRORS]))
     return complete
-
-
-def _job_closure(action: Action, program: GuestProgram, workload: Workload) -> dict[str, bytes]:
-    """Return a step's job file with all that it includes."""
-    return job_files.read(Path(action.job).name, program, workload.jobs.__getitem__)
 
 
 def _misplaced(

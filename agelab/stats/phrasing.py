@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from agelab.base.gathered import gathered
+
 MOST = 200
 """Seeds more than which are not worth a number."""
 TOO_FEW = "too few seeds"
@@ -69,9 +71,7 @@ def on_these_files(corpora: int, each: bool = True) -> str:
 
 def by_corpus(corpora: Sequence[tuple[str, int, str]]) -> str:
     """Say what each corpus shows: ``slower on corpora 1,3 (1.20, 1.15), faster on corpus 2 (0.97)``."""
-    words: dict[str, list[tuple[int, str]]] = {}
-    for word, corpus, value in corpora:
-        words.setdefault(word, []).append((corpus, value))
+    words = gathered((word, (corpus, value)) for word, corpus, value in corpora)
     return ", ".join(
         f"{word} on {'corpus' if len(of) == 1 else 'corpora'} {','.join(str(corpus) for corpus, _ in of)} "
         f"({', '.join(value for _, value in of)})"

@@ -9,6 +9,7 @@ from math import comb
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from agelab.base.gathered import gathered
 from agelab.results.cell_samples import CellSamples, Place
 from agelab.results.measure import MEAN, step_title
 from agelab.results.result import Sample
@@ -144,21 +145,6 @@ class Block:
         return np.array(self.left, float), np.array(self.right, float)
 
 
-def common_blocks(
-    left: Iterable[tuple[Seeds, Fraction]], right: Iterable[tuple[Seeds, Fraction]]
-) -> tuple[Block, ...]:
-    """Sort the values of two sides by corpus, and leave out what only one of them has."""
-    sides: tuple[dict[int, list[Fraction]], dict[int, list[Fraction]]] = ({}, {})
-    for by_corpus, values in zip(sides, (left, right), strict=True):
-        for seeds, value in values:
-            by_corpus.setdefault(seeds.corpus, []).append(value)
-    ours, theirs = sides
-    return tuple(
-        Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
-        for corpus in sorted(ours.keys() & theirs.keys())
-    )
-
-
 NO_METRICS: Mapping[str, Metric] = MappingProxyType({})
 
 
@@ -220,7 +206,6 @@ class Series:
 
     @property
     def seeds(self) -> list[Seeds]:
-        """The seeds of its values."""
         return [seeds for seeds, _ in self.numbers]
 
     @property
@@ -314,13 +299,10 @@ class StepMeans(Mapping[tuple[str, str], "Series"]):
 
 
 def _mean(several: Sequence[Series]) -> Series:
-    numbers: dict[Seeds, list[Number]] = {}
+    numbers = gathered(known for measure in several for known in measure.numbers)
     missing: dict[Seeds, str] = {}
-    for measure in several:
-        for seed, number in measure.numbers:
-            numbers.setdefault(seed, []).append(number)
-        for seed, why in measure.missing:
-            missing.setdefault(seed, why)
+    for seed, why in (lacking for measure in several for lacking in measure.missing):
+        missing.setdefault(seed, why)
     whole = tuple((seed, exact_sum(own) / len(own)) for seed, own in numbers.items() if seed not in missing)
     first = several[0]
     return replace(
@@ -343,7 +325,14 @@ class SeriesPair:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The values of both, corpus by corpus; a corpus that one side alone has is left out."""
-        return common_blocks(self.left.values, self.right.values)
+        ours, theirs = (
+            gathered((seeds.corpus, value) for seeds, value in side.values)
+            for side in (self.left, self.right)
+        )
+        return tuple(
+            Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
+            for corpus in sorted(ours.keys() & theirs.keys())
+        )
 
 
 def pair_series(left: Mapping[Place, Series], right: Mapping[Place, Series]) -> list[SeriesPair]:

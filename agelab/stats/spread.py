@@ -7,6 +7,7 @@ from functools import cache
 from math import log, sqrt
 from statistics import NormalDist, fmean
 
+from agelab.base.gathered import gathered
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
 
@@ -40,9 +41,7 @@ def outliers(series: Series) -> tuple[tuple[Seeds, Fraction], ...]:
     from the mean, of five 1.79), Tukey's fences stand on quartiles, which of five are values, and a limit for the
     median absolute deviation (3.5, Iglewicz and Hoaglin 1993) names one in each fifth series of five normal values.
     """
-    by_corpus: dict[int, list[tuple[Seeds, Fraction]]] = {}
-    for seeds, value in series.values:
-        by_corpus.setdefault(seeds.corpus, []).append((seeds, value))
+    by_corpus = gathered((seeds.corpus, (seeds, value)) for seeds, value in series.values)
     return tuple(outlier for values in by_corpus.values() for outlier in _of_one_corpus(values))
 
 

@@ -44,21 +44,15 @@ def _fields(head: bytes, layout: str, at: int) -> tuple[Any, ...]:
     return struct.unpack_from(layout, head, at)
 
 
+def _field(head: bytes, layout: str, at: int) -> int:
+    return int(_fields(head, layout, at)[0])
+
+
 def _ext(head: bytes) -> int:
     low, _, _, _, _, shift = _fields(head, "<6I", 1024 + 4)
-    [high] = _fields(head, "<I", 1024 + 0x150)
-    has_high = _fields(head, "<I", 1024 + 96)[0] & 0x80
+    high = _field(head, "<I", 1024 + 0x150)
+    has_high = _field(head, "<I", 1024 + 96) & 0x80
     return int((low | (high << 32 if has_high else 0)) << 10 + _small(shift))
-
-
-def _xfs(head: bytes) -> int:
-    block, blocks = _fields(head, ">IQ", 4)
-    return int(block * blocks)
-
-
-def _btrfs(head: bytes) -> int:
-    [own] = _fields(head, "<Q", 65536 + 0xC9 + 8)  # of this device alone
-    return int(own)
 
 
 def _jfs(head: bytes) -> int:
@@ -72,36 +66,12 @@ def _jfs(head: bytes) -> int:
 
 def _reiserfs(head: bytes) -> int:
     at = 65536 if head[65536 + 52 :].startswith(b"ReIsEr") else 8192
-    return int(_fields(head, "<I", at)[0] * _fields(head, "<H", at + 44)[0])
+    return _field(head, "<I", at) * _field(head, "<H", at + 44)
 
 
 def _reiser4(head: bytes) -> int:
-    [block] = _fields(head, "<H", 65536 + 18)
-    return int(_fields(head, "<Q", 65536 + block)[0] * block)
-
-
-def _nilfs2(head: bytes) -> int:
-    return int(_fields(head, "<Q", 1024 + 32)[0])
-
-
-def _ntfs(head: bytes) -> int:
-    return int(_fields(head, "<H", 11)[0] * _fields(head, "<Q", 40)[0])
-
-
-def _vfat(head: bytes) -> int:
-    return int(_fields(head, "<H", 11)[0] * (_fields(head, "<H", 19)[0] or _fields(head, "<I", 32)[0]))
-
-
-def _exfat(head: bytes) -> int:
-    return int(_fields(head, "<Q", 72)[0] << _small(_fields(head, "<B", 108)[0]))
-
-
-def _f2fs(head: bytes) -> int:
-    return int(_fields(head, "<Q", 1024 + 36)[0] << _small(_fields(head, "<I", 1024 + 16)[0]))
-
-
-def _ufs(head: bytes) -> int:
-    return int(_fields(head, "<i", 65536 + 52)[0] * _fields(head, "<q", 65536 + 1080)[0])
+    block = _field(head, "<H", 65536 + 18)
+    return _field(head, "<Q", 65536 + block) * block
 
 
 def _zfs(head: bytes) -> int:
@@ -125,8 +95,17 @@ def _small(shift: int) -> int:
 
 _READERS: dict[str, Callable[[bytes], int]] = {
     **dict.fromkeys(("ext2", "ext3", "ext4"), _ext),
-    **{"xfs": _xfs, "btrfs": _btrfs, "jfs": _jfs, "reiserfs": _reiserfs, "reiser4": _reiser4},
-    **{"nilfs2": _nilfs2, "ntfs": _ntfs, "vfat": _vfat, "exfat": _exfat, "f2fs": _f2fs, "ufs": _ufs},
+    "xfs": lambda head: _field(head, ">I", 4) * _field(head, ">Q", 8),
+    "btrfs": lambda head: _field(head, "<Q", 65536 + 0xC9 + 8),  # of this device alone
+    "jfs": _jfs,
+    "reiserfs": _reiserfs,
+    "reiser4": _reiser4,
+    "nilfs2": lambda head: _field(head, "<Q", 1024 + 32),
+    "ntfs": lambda head: _field(head, "<H", 11) * _field(head, "<Q", 40),
+    "vfat": lambda head: _field(head, "<H", 11) * (_field(head, "<H", 19) or _field(head, "<I", 32)),
+    "exfat": lambda head: _field(head, "<Q", 72) << _small(_field(head, "<B", 108)),
+    "f2fs": lambda head: _field(head, "<Q", 1024 + 36) << _small(_field(head, "<I", 1024 + 16)),
+    "ufs": lambda head: _field(head, "<i", 65536 + 52) * _field(head, "<q", 65536 + 1080),
     **{"zfs_member": _zfs, "linux_raid_member": _array},
 }
 

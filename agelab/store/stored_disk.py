@@ -160,6 +160,13 @@ def align(image: Path) -> None:
     os.truncate(image, -(-image.stat().st_size // DISK_ALIGNMENT) * DISK_ALIGNMENT)
 
 
+def make_hole(path: Path, size: int) -> None:
+    """Put a file of so many bytes, a hole from end to end, in the place of what is there."""
+    path.unlink(missing_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size)
+
+
 def sparse_copy(source: Path, target: Path, *, holes: bool = False) -> None:
     """Copy a disk image, sharing blocks with the source where the host's filesystem can.
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
+from agelab.base.gathered import gathered
 from agelab.results import run_lookup
 from agelab.results.key_and_digest import inputs_key
 from agelab.results.run_directory import RunDirectory
@@ -241,10 +242,7 @@ def _run_files(store: Store) -> Mapping[Path, int]:
 
 def _references(store: Store, items: Sequence[StoredItem]) -> tuple[dict[Path, tuple[str, ...]], list[str]]:
     """Find the runs and stored disks that name each artefact, by its path, and the runs that cannot be read."""
-    owners: dict[str, list[StoredItem]] = {}
-    for item in items:
-        for text in item.hashes:
-            owners.setdefault(text, []).append(item)
+    owners = gathered((text, item) for item in items for text in item.hashes)
     named_by: dict[Path, list[str]] = {}
 
     def name(hashes: Iterable[str], by: str) -> None:

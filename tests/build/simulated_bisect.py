@@ -17,7 +17,8 @@ from agelab.base.errors import HostError
 from agelab.bisect import git_search, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
-from agelab.bisect.measurements import Judge, KernelOutcome, OutcomeKind
+from agelab.bisect.judges import Judge
+from agelab.bisect.measurements import KernelOutcome, OutcomeKind
 from agelab.bisect.search import run_search
 from agelab.results.measure import MEAN, Measure
 from agelab.store.artefacts import Store

@@ -11,6 +11,7 @@ from agelab.analysis.published.outcome import ClaimOutcome, run_and_read, run_te
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import BaseRate, Study
 from agelab.analysis.published.values import READINGS, OurValues, PrintedValues
+from agelab.base.gathered import gathered
 from agelab.stats.rank_test import can_be_distinguishable
 
 SCALES = ("quick", "paper")
@@ -206,7 +207,5 @@ def _against_the_band(
 
 def _spoken(verdicts: Mapping[str, ClaimVerdict]) -> str:
     """Name each verdict with its places: ``replicated at low and in the middle, not replicated at high``."""
-    places: dict[ClaimVerdict, list[str]] = {}
-    for place, verdict in verdicts.items():
-        places.setdefault(verdict, []).append(PLACES[place])
+    places = gathered((verdict, PLACES[place]) for place, verdict in verdicts.items())
     return ", ".join(f"{verdict} {' and '.join(named)}" for verdict, named in places.items())

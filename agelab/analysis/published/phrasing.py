@@ -17,6 +17,7 @@ from agelab.analysis.published.report import (
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import NOISES
 from agelab.analysis.published.values import LEAD
+from agelab.base.gathered import gathered
 from agelab.scenario import selection
 from agelab.scenario.seeds import seeds_text
 from agelab.stats.phrasing import too_few
@@ -161,14 +162,11 @@ def deviation_lines(deviation: TableDeviation) -> Iterator[str]:
     if deviation.own:
         parts = ", ".join(f"{name} {factor_text(part)}" for name, part in deviation.own.items())
         yield f"each filesystem's own part, the median over the steps: {parts}"
-    reasons: dict[str, dict[str, list[str]]] = {}
-    for step in deviation.steps:
-        for name, why in step.left_out.items():
-            reasons.setdefault(why, {}).setdefault(name, []).append(step.step)
-    for why, names in reasons.items():
-        alike: dict[tuple[str, ...], list[str]] = {}
-        for name, steps in names.items():
-            alike.setdefault(tuple(steps), []).append(name)
+    reasons = gathered(
+        (why, (name, step.step)) for step in deviation.steps for name, why in step.left_out.items()
+    )
+    for why, places in reasons.items():
+        alike = gathered((tuple(steps), name) for name, steps in gathered(places).items())
         cells = "; ".join(f"{', '.join(steps)} of {', '.join(those)}" for steps, those in alike.items())
         yield f"not counted: {cells}: {why}"
 

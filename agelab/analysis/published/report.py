@@ -30,6 +30,7 @@ from agelab.analysis.published.claims import (
 from agelab.analysis.published.run_columns import RunColumn, run_columns
 from agelab.analysis.published.study import Study, study_of_scenario
 from agelab.analysis.published.values import READINGS, OurValues, PrintedValues, sum_values
+from agelab.base.gathered import gathered
 from agelab.stats.formatting import letter
 from agelab.stats.kendall import competition_ranks, tau_b, tau_b_chance
 from agelab.stats.series import Series
@@ -131,10 +132,7 @@ class TableDeviation:
     @property
     def own(self) -> dict[str, float]:
         """Variant to the median of its own parts over the steps, where it has SPLIT of them."""
-        parts: dict[str, list[float]] = {}
-        for step in self.steps:
-            for name, rest in step.rest.items():
-                parts.setdefault(name, []).append(log(rest))
+        parts = gathered((name, log(rest)) for step in self.steps for name, rest in step.rest.items())
         return {name: exp(median(logs)) for name, logs in parts.items() if len(logs) >= SPLIT}
 
 

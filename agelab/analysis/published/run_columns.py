@@ -6,6 +6,7 @@ from functools import cached_property
 
 from agelab.analysis.calibration import HostNoise
 from agelab.analysis.cells import RunResult, SeedGroup, group_cells, noise_of_runs
+from agelab.base.gathered import gathered
 from agelab.results.conditions import CHOSEN, EFFORT, QUESTION, SEEDS, apart, between, grouped
 from agelab.results.result import Cell, RunPlan
 from agelab.scenario import selection
@@ -43,9 +44,7 @@ class RunColumn:
     @cached_property
     def _noise(self) -> Mapping[str, HostNoise]:
         """Scenario to the noise of the hosts of its runs."""
-        runs: dict[str, list[RunResult]] = {}
-        for run in self.runs:
-            runs.setdefault(run.plan.scenario, []).append(run)
+        runs = gathered((run.plan.scenario, run) for run in self.runs)
         return {scenario: noise_of_runs(of_scenario, widest=True) for scenario, of_scenario in runs.items()}
 
     @property
@@ -102,11 +101,12 @@ class RunColumn:
     @property
     def left_out(self) -> list[str]:
         """The cells that are not ok, each with its reason; those that end alike together."""
-        endings: dict[tuple[str, str], list[Seeds]] = {}
-        for group in self.groups.values():
-            for cell in group.results:
-                if not cell.ok:
-                    endings.setdefault((group.name, cell.ended), []).append(cell.seeds)
+        endings = gathered(
+            ((group.name, cell.ended), cell.seeds)
+            for group in self.groups.values()
+            for cell in group.results
+            if not cell.ok
+        )
         return [f"{name}, {seeds_text(seeds)}: {why}" for (name, why), seeds in endings.items()]
 
     def differs_in_band(self, other: "RunColumn") -> bool:

@@ -8,6 +8,7 @@ from math import copysign, inf, log
 from statistics import fmean, median
 
 from agelab.analysis.judge import judge
+from agelab.base.gathered import gathered
 from agelab.bisect.rules import SEEDS_NEEDED
 from agelab.bisect.track.journal import Followed, LineId, Measured, PassedOver, Row
 from agelab.bisect.track.points import Point
@@ -200,10 +201,7 @@ class Known:
 
     @cached_property
     def _cells(self) -> Mapping[tuple[str, str], list[Measured]]:
-        cells: dict[tuple[str, str], list[Measured]] = {}
-        for row in self.measured:
-            cells.setdefault((row.watch, row.point), []).append(row)
-        return cells
+        return gathered(((row.watch, row.point), row) for row in self.measured)
 
     @cached_property
     def _passed(self) -> set[tuple[str, str]]:

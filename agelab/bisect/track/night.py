@@ -5,7 +5,7 @@ What was found out is in the journal before the next thing begins: a night that 
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from math import ceil, log2
 from statistics import median
@@ -47,52 +47,44 @@ class Task:
     seeds: tuple[int, ...]
 
 
+@dataclass
 class Night:
     """Works on a track until its minutes are over."""
 
-    def __init__(
-        self,
-        track: Track,
-        points: Sequence[Point],
-        journal: Journal,
-        measurer: Measurer,
-        say: Notify,
-        show: Callable[[Known, str], None] = lambda known, now: None,
-        tell: Callable[[str], None] = silent,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._track = track
-        self._points = points
-        self._journal = journal
-        self._measurer = measurer
-        self._say = say
-        self._show = show
-        self._tell = tell
-        self._clock = clock
-        self._until = clock() + 60 * track.minutes
-        self.told: list[Followed] = []
-        """Steps that this night has come to the end of, and that are ones."""
-        self._known: Known | None = None
-        self._asked = set[tuple[str, str, int]]()
-        """Points, watches and run seeds that were measured this night, which no night does twice."""
-        self._waiting = set[tuple[str, str]]()
-        """Points and watches whose packages cannot be had this night: a step at one of them is nobody's to judge."""
+    track: Track
+    points: Sequence[Point]
+    journal: Journal
+    measurer: Measurer
+    say: Notify
+    show: Callable[[Known, str], None] = lambda known, now: None
+    tell: Callable[[str], None] = silent
+    clock: Callable[[], float] = time.monotonic
+    told: list[Followed] = field(default_factory=list)
+    """Steps that this night has come to the end of, and that are ones."""
+    _known: Known | None = None
+    _asked: set[tuple[str, str, int]] = field(default_factory=set)
+    """Points, watches and run seeds that were measured this night, which no night does twice."""
+    _waiting: set[tuple[str, str]] = field(default_factory=set)
+    """Points and watches whose packages cannot be had this night: a step at one of them is nobody's to judge."""
+
+    def __post_init__(self) -> None:
+        self._until = self.clock() + 60 * self.track.minutes
 
     @property
     def known(self) -> Known:
         """What is known now."""
         if self._known is None:
-            self._known = Known(self._track, self._points, self._journal.rows)
+            self._known = Known(self.track, self.points, self.journal.rows)
         return self._known
 
     def work(self) -> None:
         """Work until nothing is left to do, or no time for it."""
         if gone := self.known.gone:
-            self._say(
+            self.say(
                 f"the history was rewritten: {len(gone)} measured points are none any more, and are left out"
             )
         for line in passed_over_lines(self.known):
-            self._say(line)
+            self.say(line)
         while task := self._next():
             if isinstance(task, Task):
                 if not self._has_time(len(task.seeds), f"{task.point.name}, {task.watch.scenario}"):
@@ -105,8 +97,8 @@ class Night:
 
     def _next(self) -> Task | Step | Followed | None:
         """Return what is to be done: the newest point, then steps, then points in their order."""
-        newest = self._points[-1]
-        for watch in self._track.watch:
+        newest = self.points[-1]
+        for watch in self.track.watch:
             if not self._is_done(watch, newest):
                 return self._task(newest, watch)
         for step in self.known.open_steps:
@@ -114,15 +106,13 @@ class Night:
                 return self._between(step) if isinstance(step, Step) else step
         done = {
             point.id
-            for point in self._points
-            if all(self._is_done(watch, point) for watch in self._track.watch)
+            for point in self.points
+            if all(self._is_done(watch, point) for watch in self.track.watch)
         }
-        point = next_point(self._points, done)
+        point = next_point(self.points, done)
         if point is None:
             return None
-        return next(
-            self._task(point, watch) for watch in self._track.watch if not self._is_done(watch, point)
-        )
+        return next(self._task(point, watch) for watch in self.track.watch if not self._is_done(watch, point))
 
     def _is_done(self, watch: Watch, point: Point) -> bool:
         return (point.id, watch.key, FIRST) in self._asked or self.known.is_done(watch, point.id)
@@ -134,7 +124,7 @@ class Night:
         chance that looked like a step is seen to be none before it has cost all of them.
         """
         watch = self._watch(step.line.watch)
-        between = self._points[step.last.place + 1 : step.first.place]
+        between = self.points[step.last.place + 1 : step.first.place]
         there = [point for point in between if not self._is_done(watch, point)]
         if there:
             return Task(there[len(there) // 2], watch, (FIRST,))
@@ -158,20 +148,20 @@ class Night:
 
     def _has_time(self, cells: int, what: str) -> bool:
         """Return whether there is time for so many cells; a night that has done nothing yet begins all the same."""
-        took = [row.seconds for row in self._journal.rows if isinstance(row, Measured) and row.seconds]
+        took = [row.seconds for row in self.journal.rows if isinstance(row, Measured) and row.seconds]
         each = median(took[-LAST_CELLS:]) if took else 0.0
-        left = self._until - self._clock()
+        left = self._until - self.clock()
         if cells * each <= left:
             return True
-        night = 60 * self._track.minutes
+        night = 60 * self.track.minutes
         if each > night:
-            self._say(
-                f"minutes = {self._track.minutes:g} is too little: one cell takes about {each / 60:.1f} minutes"
+            self.say(
+                f"minutes = {self.track.minutes:g} is too little: one cell takes about {each / 60:.1f} minutes"
             )
         elif cells * each > night and left > 0.9 * night:
             return True
         else:
-            self._say(f"the night is over: next is {what}")
+            self.say(f"the night is over: next is {what}")
         return False
 
     def _cells_of(self, step: Step | Followed) -> int:
@@ -181,41 +171,41 @@ class Night:
         return 2 * SEEDS_NEEDED + 2 * ceil(log2(max(2, between)))
 
     def _measure(self, task: Task) -> None:
-        self._show(self.known, f"{task.point.name}, {task.watch.scenario}")
-        self._say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
+        self.show(self.known, f"{task.point.name}, {task.watch.scenario}")
+        self.say(f"{task.point.words}: {task.watch.scenario}, run seed{'s' * (len(task.seeds) > 1)} "
                   f"{','.join(map(str, task.seeds))}")  # fmt: skip
         self._asked |= {(task.point.id, task.watch.key, seed) for seed in task.seeds}
         try:
-            rows = self._measurer.measure(task.point, task.watch, task.seeds)
+            rows = self.measurer.measure(task.point, task.watch, task.seeds)
         except PackagesVanished as error:  # of one point, or of all: another night may have them
             self._waiting.add((task.point.id, task.watch.key))
-            self._say(f"  not this night: {error}")
+            self.say(f"  not this night: {error}")
             return
         for row in rows:
             if isinstance(row, PassedOver):
-                self._say(f"  left out: {row.label and f'{row.label}: '}{row.why}")
+                self.say(f"  left out: {row.label and f'{row.label}: '}{row.why}")
         self._keep(rows)
 
     def _keep(self, rows: Sequence[Row]) -> None:
-        self._journal.add(rows)
+        self.journal.add(rows)
         self._known = None
 
     def _follow(self, step: Step | Followed) -> None:
         """Look at a step with five run seeds on both sides; where the judge calls it one, find what made it."""
         row = step if isinstance(step, Followed) else self._judge(step)
         if not row.ended:
-            self._show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
+            self.show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
             watch = self._watch(row.line.watch)
             try:
-                row = self._measurer.find(row, watch, self.known.line(row.line), self._keep)
+                row = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
             except PackagesVanished as error:
                 self._waiting |= {(point, watch.key) for point in _sides(row)}
-                self._say(f"  not this night: {error}")
+                self.say(f"  not this night: {error}")
                 return
             self._keep([row])
             self.told.append(row)
-            self._tell(step_words(self.known, row))
-            self._show(self.known, "")
+            self.tell(step_words(self.known, row))
+            self.show(self.known, "")
 
     def _judge(self, step: Step) -> Followed:
         """Let the judge compare both sides of a step by their run seeds."""
@@ -229,11 +219,11 @@ class Night:
         )  # fmt: skip
         self._keep([row])
         if not row.differs:
-            self._say(step_words(self.known, row))
+            self.say(step_words(self.known, row))
         return row
 
     def _watch(self, key: str) -> Watch:
-        return next(watch for watch in self._track.watch if watch.key == key)
+        return next(watch for watch in self.track.watch if watch.key == key)
 
 
 def _sides(step: Step | Followed) -> tuple[str, str]:

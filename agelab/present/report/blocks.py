@@ -6,7 +6,7 @@ Each renderer escapes what it is given: names and reasons come from guests and f
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 Align = Literal["left", "right", "wrapped"]
 """The alignment of a column: left, right, or left on as many lines as it takes."""
@@ -16,7 +16,6 @@ Align = Literal["left", "right", "wrapped"]
 class Heading:
     """A heading within a section."""
 
-    kind: ClassVar[str] = "heading"
     text: str
     level: int = 2
 
@@ -25,7 +24,6 @@ class Heading:
 class Text:
     """A line of words, on a terminal as several lines; those after the first are indented by ``hang``."""
 
-    kind: ClassVar[str] = "text"
     text: str
     hang: int = 0
     bold: bool = False
@@ -35,7 +33,6 @@ class Text:
 class Line:
     """A line that stays whole, so that it can be copied."""
 
-    kind: ClassVar[str] = "line"
     text: str
     bold: bool = False
 
@@ -52,6 +49,9 @@ class TableCell:
     """a second line, which stands out."""
     href: str = ""
     """On a page, what it leads to: a file beside it."""
+
+
+Row = Sequence[str | TableCell]
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,8 @@ class Table:
     the first cell once, on a line above all that have it.
     """
 
-    kind: ClassVar[str] = "table"
     columns: Sequence[Column]
-    rows: Sequence[Sequence[str | TableCell] | str]
+    rows: Sequence[Row | str]
     caption: str = ""
     note: str = ""
     id: str = ""
@@ -100,7 +99,6 @@ class Table:
 class Results:
     """A table too long for the page at once: its script shows a part at a time."""
 
-    kind: ClassVar[str] = "results"
     id: str
     caption: str
     columns: Sequence[Column]
@@ -134,7 +132,6 @@ class Mark:
 class Charts:
     """Small charts side by side with a common legend."""
 
-    kind: ClassVar[str] = "charts"
     title: str
     charts: tuple[Chart, ...]
     legend: tuple[Mark, ...] = ()
@@ -147,7 +144,6 @@ class Charts:
 class Picture:
     """A picture made by a cell, as a data URL."""
 
-    kind: ClassVar[str] = "picture"
     title: str
     words: str
     address: str
@@ -157,7 +153,6 @@ class Picture:
 class FlameGraph:
     """A flame graph that the reader opens, and its description."""
 
-    kind: ClassVar[str] = "flame"
     title: str
     words: str
     svg: str
@@ -178,7 +173,6 @@ class MapPanel:
 class BlockMapFigure:
     """Block maps of disks, and the share of each kind (its name, in words, on each disk)."""
 
-    kind: ClassVar[str] = "blockmap"
     title: str
     scale: str
     disks: tuple[MapPanel, ...]
@@ -205,7 +199,6 @@ class Item:
 class Prose:
     """Paragraphs, or a list."""
 
-    kind: ClassVar[str] = "prose"
     lines: Sequence[str | Item]
     listed: bool = False
     title: str = ""
@@ -215,7 +208,6 @@ class Prose:
 class Facts:
     """Names with their values."""
 
-    kind: ClassVar[str] = "facts"
     rows: tuple[tuple[str, str], ...]
 
 
@@ -232,7 +224,6 @@ def facts(values: Mapping[str, object]) -> Facts:
 class Command:
     """A command to copy."""
 
-    kind: ClassVar[str] = "command"
     about: str
     text: str
 

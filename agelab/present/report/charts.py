@@ -1,7 +1,7 @@
 """Charts of a group of runs: times, aging, curves, and the breakdown of time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,7 +81,6 @@ WHISKERS = "A bar is the median over the seeds; the thin line is the interval th
 
 
 def time_charts(group: RunSet) -> Iterator[Charts]:
-    """Draw the time of each step."""
     steps = own_steps(group.places)
     rows: dict[str, Rows] = {}
     for step in steps[:MAX_CHARTS]:
@@ -252,11 +251,7 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
 
 
 def share_charts(
-    title: str,
-    shares: dict[str, dict[str, dict[str, float]]],
-    most: int,
-    note: str,
-    shown: Callable[[str], str],
+    title: str, shares: Mapping[str, Mapping[str, Mapping[str, float]]], most: int, note: str
 ) -> Iterator[Charts]:
     """Draw shares (chart to name to part to share); the largest parts have their own colours, the others share one."""
     sums: Counter[str] = Counter()
@@ -273,7 +268,7 @@ def share_charts(
             f"{name} {', '.join(f'{part} {100 * parts.get(part, 0):.0f} %' for part in large)}"
             for name, parts in names.items()
         )
-        charts.append(Chart(shown(chart), f"{shown(chart)}: {words}", partial(drawing.stacked, drawn, "%")))
+        charts.append(Chart(chart, f"{chart}: {words}", partial(drawing.stacked, drawn, "%")))
     if charts:
         legend = [Mark(part, kind) for kind, part in enumerate(large)] + [Mark("others", len(large))]
         yield Charts(title, tuple(charts), tuple(legend), _left_out(len(shares), note))

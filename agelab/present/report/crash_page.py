@@ -7,6 +7,7 @@ from itertools import islice
 from agelab import __version__
 from agelab.analysis import vega
 from agelab.analysis.vega import Span
+from agelab.base.gathered import gathered
 from agelab.machine.drive.record import RequestKind
 from agelab.present.report.blocks import Block, Chart, Charts, Command, Mark, Page, Part, Prose, Section
 from agelab.present.view.crash import answer_blocks, fate, told
@@ -28,10 +29,7 @@ LEGEND = (
 
 
 def build_page(answer: Answer, recording: Recording) -> Page:
-    """Build the page of an answer and of its record."""
-    by_state: dict[str, list[Violation]] = {}
-    for found in (*answer.violations, *answer.differences):
-        by_state.setdefault(found.state, []).append(found)
+    by_state = gathered((found.state, found) for found in (*answer.violations, *answer.differences))
     sections = [Section("found", "What was found", tuple(answer_blocks(answer)))]
     sections += [
         Section(f"state{at}", f"{name}: {found[0].kind}", tuple(_state(answer, recording, name, found)))

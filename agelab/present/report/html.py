@@ -32,7 +32,7 @@ def render(page: Page) -> str:
         style=Markup(fileio.read_text(TEMPLATES / "page.css")),
         script=Markup(script),
         script_hash=b64encode(sha256(script.encode()).digest()).decode("ascii"),
-        svg=chart_markup,
+        svg=lambda drawing: Markup(escape_unshown(drawing)),  # names in it are escaped
     )
 
 
@@ -56,11 +56,6 @@ def escape_unshown(value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return UNSHOWN_CHARACTERS.sub(lambda match: f"\\u{ord(match.group()):04x}", value)
-
-
-def chart_markup(svg: str) -> Markup:
-    """Mark the SVG of a chart as safe: names in it are escaped."""
-    return Markup(escape_unshown(svg))
 
 
 def encode_rows(results: Results) -> Markup:

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from agelab.analysis.cells import RunSet
 from agelab.base.errors import InputError, name_some
+from agelab.base.gathered import gathered
 from agelab.data.history.report import HistoryReport as History
 from agelab.data.history.report import report_lines
 from agelab.present.report.blocks import Block, Command, Facts, Prose
@@ -57,9 +58,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     if reused := "; ".join(origins(entry.end for _, entry in group.cells)):
         rows.append(("reused", f"not run again, since their keys were known: {reused}"))
     yield Facts(tuple(rows))
-    commands: dict[str, list[str]] = {}
-    for loaded in group.runs:
-        commands.setdefault(repeat_command(loaded.plan), []).append(loaded.plan.run)
+    commands = gathered((repeat_command(plan), plan.run) for plan in plans)
     for text, names in commands.items():
         if text:
             yield Command(f"Run it again ({', '.join(names)}), from a clone of agelab:", text)

@@ -5,27 +5,8 @@ from fractions import Fraction
 from functools import partial
 
 from agelab.analysis.cells import RunSet
-from agelab.analysis.published import study
-from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
-from agelab.analysis.published.phrasing import (
-    agreement_text,
-    chance_notes,
-    claim_notes,
-    comparison_rows,
-    count_verdicts,
-    describe_column,
-    deviation_counts,
-    deviation_lines,
-    factor_text,
-    figure_text,
-    ranking_title,
-    readings,
-    reason_text,
-    times_text,
-    value_text,
-    variants_not_run,
-    verdict_label,
-)
+from agelab.analysis.published import phrasing, study
+from agelab.analysis.published.claim_verdict import ClaimVerdict
 from agelab.analysis.published.report import RankedColumn as Side
 from agelab.analysis.published.report import (
     RankedRow,
@@ -37,6 +18,7 @@ from agelab.analysis.published.report import (
 )
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.base.errors import InputError
+from agelab.base.gathered import gathered
 from agelab.present.report import drawing
 from agelab.present.report.blocks import (
     Answer,
@@ -46,6 +28,7 @@ from agelab.present.report.blocks import (
     Item,
     Mark,
     Prose,
+    Row,
     Table,
     TableCell,
     headings,
@@ -61,15 +44,15 @@ def side_list(report: StudyReport, *, names: bool = True) -> Prose:
     """List the sides: what ran, how many claims it bears out, how far its cells are off, and what is left out."""
 
     def notes(letter: str, side: RunColumn) -> Iterator[str]:
-        yield count_verdicts(report, letter)
-        yield from variants_not_run(side)
-        yield from deviation_counts(report, letter)
+        yield phrasing.count_verdicts(report, letter)
+        yield from phrasing.variants_not_run(side)
+        yield from phrasing.deviation_counts(report, letter)
         yield from side.names if names else ()
         yield from (f"left out: {line}" for line in side.left_out)
-        yield from chance_notes(report, letter)
+        yield from phrasing.chance_notes(report, letter)
 
     items = (
-        Item(describe_column(side), lead=letter, below=tuple(map(Item, notes(letter, side))))
+        Item(phrasing.describe_column(side), lead=letter, below=tuple(map(Item, notes(letter, side))))
         for letter, side in report.sides
     )
     return Prose(tuple(items), listed=True)
@@ -91,21 +74,16 @@ def _deviation_blocks(report: StudyReport, ranking: Ranking, id: str) -> Iterato
         name = f"{column.name}, table {ranking.table}, {ranking.layout}, {ranking.metric}"
         if rows := tuple(_row(step) for step in deviation.steps if step.ratios):
             columns = headings("step", *NUMBERS, "farthest own", numbers=NUMBERS)
-            caption = f"How far off, in cells: {name}. Off is {times_text(deviation)}"
+            caption = f"How far off, in cells: {name}. Off is {phrasing.times_text(deviation)}"
             yield Table(columns, rows, caption, id=f"{id}-{column.name.replace(' ', '-')}")
-        lines = tuple(f"{capital(line)}." for line in deviation_lines(deviation))
+        lines = tuple(f"{capital(line)}." for line in phrasing.deviation_lines(deviation))
         yield Prose(lines, listed=True)
 
 
-def _row(step: StepDeviation) -> tuple[TableCell, ...]:
-    far = f"{step.farthest} {factor_text(step.rest[step.farthest])}" if step.farthest else "-"
-    return (
-        TableCell(step.step),
-        *(TableCell(str(number), number) for number in step.bands),
-        TableCell(factor_text(step.common), step.common),
-        TableCell(factor_text(step.typical_rest), step.typical_rest),
-        TableCell(far),
-    )
+def _row(step: StepDeviation) -> Row:
+    far = f"{step.farthest} {phrasing.factor_text(step.rest[step.farthest])}" if step.farthest else "-"
+    parts = [TableCell(phrasing.factor_text(part), part) for part in (step.common, step.typical_rest)]
+    return step.step, *(TableCell(str(number), number) for number in step.bands), *parts, far
 
 
 STUDY_COLOUR = 6
@@ -138,10 +116,10 @@ def study_answer(report: StudyReport) -> Answer:
     question = f"Does what the study ({report.study.name}) found still hold?"
     if len(report.sides) == 1:
         [(letter, side)] = report.sides
-        lines = tuple(f"{capital(line)}." for line in variants_not_run(side))
-        return Answer(question, f"{count_verdicts(report, letter)}.", lines)
+        lines = tuple(f"{capital(line)}." for line in phrasing.variants_not_run(side))
+        return Answer(question, f"{phrasing.count_verdicts(report, letter)}.", lines)
     lines = tuple(
-        f"{letter} ({describe_column(side)}): {count_verdicts(report, letter)}."
+        f"{letter} ({phrasing.describe_column(side)}): {phrasing.count_verdicts(report, letter)}."
         for letter, side in report.sides
     )
     return Answer(question, "The runs are not of one kind; each kind by itself:", lines)
@@ -159,20 +137,20 @@ def study_blocks(report: StudyReport, where: str) -> Iterator[Block]:
 
 def _claims(report: StudyReport, where: str) -> Table:
     """Return a row for each claim and its verdict; sides with equal verdicts share one."""
-    verdicts: list[tuple[ClaimVerdict, tuple[TableCell, ...]]] = []
+    verdicts: list[tuple[ClaimVerdict, Row]] = []
     for claim, judged in report.claims:
-        alike: dict[tuple[ClaimVerdict, str], list[tuple[str, JudgedClaim]]] = {}
-        for letter, judgement in judged:
-            alike.setdefault((judgement.verdict, reason_text(judgement)), []).append((letter, judgement))
+        alike = gathered(
+            ((side.verdict, phrasing.reason_text(side)), (letter, side)) for letter, side in judged
+        )
         for (verdict, why), those in alike.items():
-            figures = comparison_rows([judgement for _, judgement in those], everything=False)
+            figures = phrasing.comparison_rows([judgement for _, judgement in those], everything=False)
             cells = (
                 TableCell(claim.id, code=True),
-                TableCell(" ".join([claim.says, *(f"({line})" for line in claim_notes(judged[0][1]))])),
-                TableCell(", ".join(verdict_label(letter, judgement) for letter, judgement in those)),
-                TableCell(verdict.value),
-                TableCell(why),
-                TableCell("; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures)),
+                " ".join([claim.says, *(f"({line})" for line in phrasing.claim_notes(judged[0][1]))]),
+                ", ".join(phrasing.verdict_label(letter, judgement) for letter, judgement in those),
+                verdict.value,
+                why,
+                "; ".join(f"{at}: {theirs} / {' / '.join(ours)}" for at, theirs, *ours in figures),
             )
             verdicts.append((verdict, cells))
     # Tested claims come first, among them those that do not hold.
@@ -187,32 +165,35 @@ def _claims(report: StudyReport, where: str) -> Table:
 
 def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
     """Make a row for each step and variant: values beside each other and how far off, then ratios and ranks."""
-    rows = []
+    rows: list[Row] = []
     for row in ranking.rows:
         for variant, theirs in sorted(row.theirs[0].values.items(), key=lambda item: item[1].median):
-            values = [_value("-".join(readings(row, variant)), theirs)]
+            values = [_value("-".join(phrasing.readings(row, variant)), theirs)]
             for ours, deviation in zip(row.ours, ranking.deviations, strict=True):
                 step = deviation.step(row.step)
                 off = step.ratios.get(variant) if step else None
-                values += [_value(value_text(ours.values[variant]), ours.values[variant]), _ratio(off)]
+                values += [
+                    _value(phrasing.value_text(ours.values[variant]), ours.values[variant]),
+                    _ratio(off),
+                ]
             ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
-            rows.append((TableCell(row.name), TableCell(variant), *values, *ranks))
+            rows.append((row.name, variant, *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit
     names = [column.name for column in report.columns]
     heads = [f"study:\n{unit}"]
     heads += [head for name in names for head in (f"{name}:\n{unit}", f"{name}:\noff")]
     heads += [head for name in ("study", *names) for head in (f"{name}: times\nthe lowest", f"{name}:\nrank")]
     sums = "; ".join(
-        f"{name}: tau-b of the sums {agreement_text(overall.ours)} "
+        f"{name}: tau-b of the sums {phrasing.agreement_text(overall.ours)} "
         f"({overall.ours.common} variants, {len(overall.steps)} steps)"
         for name, overall in zip(names, ranking.overall, strict=True)
         if overall
     )
-    caption = f"The study's {ranking_title(report, ranking)}" + (
+    caption = f"The study's {phrasing.ranking_title(report, ranking)}" + (
         f". Agreement with it: {sums}" if sums else ""
     )
     by_step = "; ".join(
-        f"{row.step} {' / '.join(map(agreement_text, row.ours))}"
+        f"{row.step} {' / '.join(map(phrasing.agreement_text, row.ours))}"
         for row in ranking.rows
         if any(column.tau is not None for column in row.ours)
     )
@@ -233,7 +214,7 @@ def _value(text: str, value: Series) -> TableCell:
 
 
 def _ratio(ratio: Fraction | None) -> TableCell:
-    return TableCell(figure_text(ratio), None if ratio is None else float(ratio))
+    return TableCell(phrasing.figure_text(ratio), None if ratio is None else float(ratio))
 
 
 def _place(column: Side, variant: str) -> list[TableCell]:
@@ -250,9 +231,9 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
             for kind, column in ((STUDY_COLOUR, row.theirs[0]), *enumerate(row.ours)):
                 ratio = column.ratio(variant)
                 known = "0" if column.values[variant].values else "not measured"
-                value, shown = (None, known) if ratio is None else (float(ratio), figure_text(ratio))
+                value, shown = (None, known) if ratio is None else (float(ratio), phrasing.figure_text(ratio))
                 bars.append(drawing.Bar(variant, value, shown, kind=kind))
-        agreement = ", ".join(f"tau-b {agreement_text(column)}" for column in row.ours)
+        agreement = ", ".join(f"tau-b {phrasing.agreement_text(column)}" for column in row.ours)
         words = "; ".join(
             f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
         )

@@ -7,7 +7,7 @@ from agelab.analysis.judge import judge
 from agelab.evaluate.derived_samples import WAITING
 from agelab.present.report import charts
 from agelab.present.report.answer.all_tests import describe_test
-from agelab.present.report.blocks import Block, Column, Results, Table, TableCell, headings
+from agelab.present.report.blocks import Block, Column, Results, Row, Table, TableCell, headings
 from agelab.present.report.charts import aged_and_control, traced_steps
 from agelab.present.report.numbers import (
     MAX_DECIMALS,
@@ -51,10 +51,10 @@ def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
     there = {at[2] for at in group.places if at[0] == AGED_MAP}
     measures = [(metric, name) for metric, name in LAYOUT if metric in there]
     columns = (Column("filesystem"), Column("disk"), *(Column(name, "right") for _, name in measures))
-    rows = [
+    rows: list[Row] = [
         (
-            TableCell(subject.name),
-            TableCell(disk),
+            subject.name,
+            disk,
             *(median_cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
         )
         for subject in group.groups
@@ -67,7 +67,7 @@ def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
 
 def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
     """Return the system calls of each step under strace: shares as charts, times and counts as a table."""
-    rows = []
+    rows: list[Row] = []
     parts: dict[str, dict[str, dict[str, float]]] = {}
     for step in traced_steps(group):
         for subject in group.groups:
@@ -88,9 +88,9 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
                 others = (subject.series.get((place[0], place[1], metric)) for metric in counts)
                 rows.append(
                     (
-                        TableCell(step), TableCell(subject.name), TableCell(call, code=True), median_cell(series, 6),
+                        step, subject.name, TableCell(call, code=True), median_cell(series, 6),
                         TableCell(f"{100 * float(known.median):.1f}", float(known.median))
-                        if known else TableCell("waits"),
+                        if known else "waits",
                         *(median_cell(count) for count in others),
                     )
                 )  # fmt: skip
@@ -100,7 +100,7 @@ def syscall_tables(group: RunSet, where: str) -> Iterator[Block]:
         "Shares of the time of all calls but those that wait for another process. strace counts the processor's time "
         "in the kernel, strace -w (pass strace-w) the time from a call's begin to its end."
     )
-    yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note, str)
+    yield from charts.share_charts("System calls of each traced step", parts, MAX_COLOURED_CALLS, note)
     numbers = ("s", "%", "calls", "errors")
     columns = headings("pass and step", "filesystem", "call", *numbers, numbers=numbers)
     caption = f"System calls with {100 * MIN_SHARE:g} % of their step's time and more"
@@ -137,17 +137,17 @@ def all_results(group: RunSet, where: str) -> Results:
 
 def cell_table(group: RunSet, where: str) -> Table:
     """Return status, key and digest of each cell."""
-    rows = []
+    rows: list[Row] = []
     for subject, entry in group.cells:
         end, corpus = entry.end, entry.seeds.corpus
         rows.append(
             (
-                TableCell(subject.name), TableCell(str(entry.seed), entry.seed), TableCell(str(corpus), corpus),
-                TableCell(entry.status),
-                TableCell(end.why if end else ""),
+                subject.name, TableCell(str(entry.seed), entry.seed), TableCell(str(corpus), corpus),
+                entry.status,
+                end.why if end else "",
                 TableCell((end and end.inputs_key) or "–", code=True),
                 TableCell((end and end.digest) or "–", code=True),
-                TableCell(f"{entry.run} {entry.number}"),
+                f"{entry.run} {entry.number}",
             )
         )  # fmt: skip
     names = ("filesystem", "seed", "corpus", "status", "reason", "inputs_key", "digest", "run and cell")
@@ -175,9 +175,7 @@ def program_tables(group: RunSet, where: str) -> Iterator[Table]:
                 control = subject.series.get((step.replace(AGED, CONTROL, 1), repetition, metric))
             name = step_id.name if step_id.disk else step
             values = (_cell(series), *((_cell(control), _ratio(series, control)) if control else ()))
-            rows.append(
-                (TableCell(subject.name), TableCell(name), TableCell(metric, code=True), series, values)
-            )
+            rows.append((subject.name, name, TableCell(metric, code=True), series, values))
     if not rows:
         return
     columns = [
@@ -189,7 +187,7 @@ def program_tables(group: RunSet, where: str) -> Iterator[Table]:
     ]
     width = len(columns) - 4
     shown = tuple(
-        (*names, TableCell(unit_name(series.unit)), *values, *[TableCell("–")] * (width - len(values)))
+        (*names, unit_name(series.unit), *values, *["–"] * (width - len(values)))
         for *names, series, values in rows
     )
     numbers = ("aged", "unaged", "aged / unaged", "value")
@@ -252,17 +250,17 @@ def step_tables(group: RunSet, steps: Sequence[str], where: str) -> Iterator[Tab
     against = [at for at, (_, _, best, series) in enumerate(timed) if series is not best]
     pairs = [SeriesPair(timed[at][2], timed[at][3]) for at in against]
     judged = dict(zip(against, judge(pairs, group.host), strict=True))
-    rows = []
+    rows: list[Row] = []
     for at, (_, subject, _, series) in enumerate(timed):
         compared = judged.get(at)
         rows.append(
             (
-                TableCell(series.title), TableCell(subject.name),
+                series.title, subject.name,
                 TableCell(str(len(series.numbers)), len(series.numbers)),
                 *_both(series),
                 _between(series),
                 *(_effect(compared) if compared else (TableCell("1", 1), *[TableCell("–")] * 3)),
-                TableCell(_verdict(compared) if compared else "lowest median"),
+                _verdict(compared) if compared else "lowest median",
             )
         )  # fmt: skip
     caption = "Step by step, each filesystem against the quickest"
@@ -283,15 +281,15 @@ def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[
                 )
                 tests.append((subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in tests], group.host)
-    rows = []
+    rows: list[Row] = []
     for (subject, slowdown, row), compared in zip(tests, judged, strict=True):
         n, summary = len(slowdown.values), slowdown.summary
         rows.append(
             (
-                TableCell(slowdown.title), TableCell(subject.name), TableCell(str(n), n),
+                slowdown.title, subject.name, TableCell(str(n), n),
                 *_both(row.right), *_both(row.left),
-                TableCell(text(summary), float(summary.median)) if summary else TableCell("?"),
-                _between(slowdown), *_effect(compared)[2:], TableCell(_verdict(compared)),
+                TableCell(text(summary), float(summary.median)) if summary else "?",
+                _between(slowdown), *_effect(compared)[2:], _verdict(compared),
             )
         )  # fmt: skip
     if rows:
@@ -321,14 +319,14 @@ def flash_tables(group: RunSet, where: str) -> Iterator[Table]:
     steps = dict.fromkeys(
         step for subject in group.groups for step, metric in subject.steps if metric == FLASH[0]
     )
-    rows = []
+    rows: list[Row] = []
     for step in steps:
         for subject in group.groups:
             found = [subject.steps.get((step, metric)) for metric in FLASH]
             if any(series.summary and series.summary.median for series in found if series):
                 title = next(series.title for series in found if series)
                 cells = (median_cell(series) for series in found)
-                rows.append((TableCell(title), TableCell(subject.name), *cells))
+                rows.append((title, subject.name, *cells))
     if rows:
         yield Table(FLASH_COLUMNS, tuple(rows), FLASH_CAPTION, id=f"{where}-flash")
 
@@ -341,16 +339,12 @@ def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator
         for subject in group.groups
         if (series := subject.series.get(place)) and (shares := spread_shares(series.values))
     ]
-    rows = []
+    rows: list[Row] = []
     for series, subject, shares in varied:
         parts = (shares.corpus, shares.run, shares.rest)
         percents = (None if part is None else 100 * part for part in parts)
         rows.append(
-            (
-                TableCell(f"{series.title}, {series.metric}"),
-                TableCell(subject.name),
-                *(number_cell(part, 0) for part in percents),
-            )
+            (f"{series.title}, {series.metric}", subject.name, *(number_cell(part, 0) for part in percents))
         )
     if rows:
         numbers = ("corpus seed, %", "run seed, %", "both together, %")

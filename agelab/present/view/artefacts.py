@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from agelab.base.errors import name_some
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.data.corpus import Corpus
 from agelab.kernel import Kernel
@@ -41,7 +42,7 @@ WHAT = {
     "cache ccache": "what compilers have compiled",
     "cache debs": "downloaded packages",
     "cache kernels": "sources and objects of kernels that are built",
-    "cache": "package lists, and what versions were resolved to",
+    "cache": "package lists, and what versions were resolved to; never pruned",
     "crash": "runs of agelab crash",
     "runs": "results; agelab rm removes some",
     "other": "locks, bisects, suites, the store's secret",
@@ -51,17 +52,21 @@ WHAT = {
 
 def kinds(usage: StoreUsage) -> dict[str, list[StoredItem]]:
     """Group the items by kind, artefacts first."""
-    by_kind: dict[str, list[StoredItem]] = {}
-    for item in sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind)):
-        by_kind.setdefault(item.kind, []).append(item)
-    return by_kind
+    in_order = sorted(usage.items, key=lambda item: (not item.is_artefact, item.kind))
+    return gathered((item.kind, item) for item in in_order)
 
 
 def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
     """Yield number, size and last use of each kind, and the sum."""
     heads = headings(" kind", "number", "MB", " last use", "", numbers=("number", "MB"), wrapped=("",))
     rows = [
-        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment), _what(name))
+        (
+            f" {name}",
+            "" if number is None else str(number),
+            _megabytes(size),
+            _day(moment),
+            f" {WHAT.get(name, '')}",
+        )
         for name, number, size, moment in _usage_rows(usage)
     ]
     rows.append((" all", "", _megabytes(usage.size), "", ""))
@@ -69,11 +74,6 @@ def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
     if total_size(item.files for item in usage.items) < sum(item.size for item in usage.items):
         yield Line("a file that several artefacts share counts in each, and once in all")
     yield from _damaged_blocks(usage)
-
-
-def _what(name: str) -> str:
-    never = "; never pruned" if name == "cache" else ""
-    return f" {WHAT.get(name, '')}{never}"
 
 
 def items_blocks(usage: StoreUsage, items: Sequence[StoredItem]) -> Iterator[Block]:

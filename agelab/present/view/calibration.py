@@ -1,6 +1,6 @@
 """Results of ``agelab calibrate``: the spread in the virtual clock, the floor of a host in the wall clock."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from agelab.analysis.calibration import (
 )
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Line, Table
 from agelab.present.view.comparison import cells_json, input_lines, samples_blocks
@@ -147,11 +148,9 @@ def calibration_blocks(calibration: Calibration, everything: bool) -> Iterator[B
     )
     yield Line(f"  {calibration.conditions}; {seeds_text(Seeds(1, seed) for seed in calibration.seeds)}")
     yield Line(f"  A {calibration.runs[0]}, A' {calibration.runs[1]}, {calibration.day}")
-    rows = by_metric(
-        (metric, _cells(floor))
-        for metric, floors in _by_metric(calibration.floors, everything)
-        for floor in floors
-    )
+    floors = gathered((floor.metric, floor) for floor in calibration.floors)
+    named = metrics_in_order(floors, everything)
+    rows = by_metric((metric, _cells(floor)) for metric in named for floor in floors[metric])
     columns = heads("  step", "places", "A' - A, %", "floor, %", last=" widest in")
     yield Table(columns, rows)
     n = min(len(side) for floor in calibration.floors for side in (floor.widest.first, floor.widest.second))
@@ -165,14 +164,6 @@ def calibration_blocks(calibration: Calibration, everything: bool) -> Iterator[B
             f"  A floor above {float(100 * WIDE):g} % hides most differences: end other work, take KVM where it"
         )
         yield Line("  is to be had, and calibrate again")
-
-
-def _by_metric(floors: Iterable[StepFloor], everything: bool) -> list[tuple[str, list[StepFloor]]]:
-    """List the floors by metric: the headlines, or all."""
-    grouped: dict[str, list[StepFloor]] = {}
-    for floor in floors:
-        grouped.setdefault(floor.metric, []).append(floor)
-    return [(name, grouped[name]) for name in metrics_in_order(grouped, everything)]
 
 
 def _cells(floor: StepFloor) -> tuple[str, ...]:

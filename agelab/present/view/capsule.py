@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agelab.base.gathered import gathered
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.capsule.verify import Capsule
@@ -149,10 +150,11 @@ def _not_reproduced(replayed: "ReplayedCapsule") -> str:
     """Say which cells did not reproduce, and why; cells with one reason together."""
     if replayed.problem:
         return "not a valid capsule"
-    reasons: dict[str, list[str]] = {}
-    for cell in replayed.cells:
-        if cell.outcome != "identical":
-            reasons.setdefault(f"{cell.outcome}: {cell.why}", []).append(str(cell.number))
+    reasons = gathered(
+        (f"{cell.outcome}: {cell.why}", str(cell.number))
+        for cell in replayed.cells
+        if cell.outcome != "identical"
+    )
     return escape_controls("; ".join(f"{', '.join(which)} {why}" for why, which in reasons.items()), kept="")
 
 

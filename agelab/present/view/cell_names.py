@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from agelab.base import fileio, places
+from agelab.base.gathered import gathered
 from agelab.results.result import Cell, End, Status
 from agelab.results.rows import GOING, status_of
 from agelab.results.run_directory import RunDirectory
-from agelab.scenario.seeds import Seeds, seeds_text
+from agelab.scenario.seeds import seeds_text
 
 ORDER = (*map(str, Status), *GOING)
 SHOWN = re.compile(r"inputs_key +(sha256:[0-9a-f]{64})\n +digest +(sha256:[0-9a-f]{64})")
@@ -51,7 +52,6 @@ def count_cells(number: int) -> str:
 
 
 def count_capsules(number: int) -> str:
-    """Format a number of capsules."""
     return "1 capsule" if number == 1 else f"{number} capsules"
 
 
@@ -75,9 +75,7 @@ def count_statuses(statuses: Sequence[str], ends: Sequence[End | None] = ()) -> 
 def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     """Name some cells: ``ext4, xfs (seeds 2,3)``; seeds only where they are not all of the run's."""
     seeds = {cell.seeds for cell in every}
-    by_label: dict[str, list[Seeds]] = {}
-    for cell in some:
-        by_label.setdefault(cell.short_label, []).append(cell.seeds)
+    by_label = gathered((cell.short_label, cell.seeds) for cell in some)
     words = [
         label if seeds <= set(of) else f"{label} ({seeds_text(of, seeds)})" for label, of in by_label.items()
     ]

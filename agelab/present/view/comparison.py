@@ -8,12 +8,13 @@ from typing import Any
 from agelab.analysis.cell_diff import CellPair, ValueDifference, pair_by_seed
 from agelab.analysis.cells import RunResult, SeedGroup
 from agelab.analysis.comparison import Comparison, ComparisonTable, column_names
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.present.report.blocks import Block, Heading, Line, Prose, Table, Text, headings
 from agelab.present.report.command import settling_command
 from agelab.present.view.ratio_table import rows_json, several_blocks, two_blocks, two_sides
 from agelab.present.view.run_tables import describe_run
-from agelab.scenario.seeds import Seeds, seeds_text
+from agelab.scenario.seeds import seeds_text
 from agelab.stats.formatting import letter
 from agelab.stats.verdict import ComparedSeries, about_files
 
@@ -235,10 +236,7 @@ def _differing(cells: Iterable[CellPair]) -> list[ValueDifference]:
 
 def _left_out(group: SeedGroup) -> list[str]:
     """Name the cells of a group that do not count, and why."""
-    reasons: dict[str, list[Seeds]] = {}
-    for seed, ran in group.cells.items():
-        if not ran.ok:
-            reasons.setdefault(ran.reason, []).append(seed)
+    reasons = gathered((ran.reason, seed) for seed, ran in group.cells.items() if not ran.ok)
     return [f"{seeds_text(seeds)}: {why}" for why, seeds in reasons.items()]
 
 

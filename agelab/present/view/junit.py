@@ -114,7 +114,6 @@ def _lines(suites: Iterable[Element]) -> Iterator[str]:
 
 
 def _counted(name: str, cases: Sequence[Element]) -> Element:
-    """Make a suite of these cases."""
     suite = _element("testsuite", name=name, tests=str(len(cases)))
     for counted, kind in COUNTED.items():
         suite.set(counted, str(sum(case.find(kind) is not None for case in cases)))
@@ -148,7 +147,6 @@ def _case(scenario: str, name: str, end: End | None) -> Element:
 
 
 def _why(end: End | None) -> str:
-    """Return why a cell is not ok."""
     if end is None:
         return "it has no end record"
     disputed = (

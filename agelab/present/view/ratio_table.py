@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from agelab.analysis.calibration import AA_SEEDS
 from agelab.base.errors import name_some
+from agelab.base.gathered import gathered
 from agelab.present.report.blocks import Block, Column, Line, Table, Text
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import Seeds, seeds_key, seeds_text
@@ -22,7 +23,7 @@ from agelab.stats.formatting import (
 from agelab.stats.rank_test import LEVEL, seeds_needed
 from agelab.stats.series import Series, Summary
 from agelab.stats.shift import Interval
-from agelab.stats.spread import SpreadShares, outliers, spread_shares
+from agelab.stats.spread import outliers, spread_shares
 from agelab.stats.verdict import MARGIN, POWER, ComparedSeries, DifferenceVerdict, about_files, left_out
 
 Item = TypeVar("Item")
@@ -199,7 +200,8 @@ def notes_blocks(
         if about := about_files(tested):
             yield Text(f"  {about}", 4)
         if len(sides) == 1:
-            yield from _short_blocks(f" in short, {names[1]} is", _by_metric(seen[0]))
+            of_metric = gathered((line[2].row.left.metric, line) for line in seen[0])
+            yield from _short_blocks(f" in short, {names[1]} is", of_metric)
         else:
             differing = (compared.row for lines in seen for *_, compared in lines if compared.differs)
             metric = next((row.left.metric for row in differing), "")
@@ -265,10 +267,11 @@ def _more_seeds(seen: Sequence[Sequence[Shown]]) -> Iterator[str]:
 
 
 def _not_measured(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator[str]:
-    rows: dict[tuple[str, str], list[str]] = {}
-    for who, series in _sides([[compared for *_, compared in lines] for lines in seen], names):
-        if not series.values:
-            rows.setdefault((who, _missing(series)), []).append(f"{series.step} {series.metric}")
+    rows = gathered(
+        ((who, _missing(series)), f"{series.step} {series.metric}")
+        for who, series in _sides([[compared for *_, compared in lines] for lines in seen], names)
+        if not series.values
+    )
     for (who, why), steps in _first(rows):
         yield f"not measured: {who}, {name_some(list(dict.fromkeys(steps)), 1)}: {why}"
 
@@ -321,13 +324,6 @@ def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator
     if len(named) > OUTLIERS:
         more = len(named) - OUTLIERS
         yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
-
-
-def _by_metric(lines: Sequence[Shown]) -> dict[str, list[Shown]]:
-    grouped: dict[str, list[Shown]] = {}
-    for line in lines:
-        grouped.setdefault(line[2].row.left.metric, []).append(line)
-    return grouped
 
 
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
@@ -507,16 +503,13 @@ def _side_json(series: Series) -> dict[str, Any] | None:
     if summary is None:
         return None
     mean = sum((value for _, value in series.values), Fraction()) / len(series.values)
+    shares = spread_shares(series.values)
     return {
         **summary,
         "mean": json_number(mean),
         "outliers": {seeds_key(at): json_number(value) for at, value in outliers(series)},
-        "spread_of": _shares_json(spread_shares(series.values)),
+        "spread_of": {name: round(share, 6) for name, share in shares.named.items()} if shares else None,
     }
-
-
-def _shares_json(shares: SpreadShares | None) -> dict[str, float] | None:
-    return {name: round(share, 6) for name, share in shares.named.items()} if shares else None
 
 
 def _between(interval: Interval | None) -> list[int | float] | None:

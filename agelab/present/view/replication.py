@@ -4,25 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from agelab.analysis.published import phrasing
 from agelab.analysis.published.claim_verdict import ClaimVerdict, JudgedClaim
 from agelab.analysis.published.claims import Claim, Extreme
 from agelab.analysis.published.outcome import ClaimOutcome, describe_extreme
-from agelab.analysis.published.phrasing import (
-    agreement_text,
-    claim_notes,
-    comparison_rows,
-    count_verdicts,
-    deviation_lines,
-    factor_text,
-    figure_text,
-    ranking_title,
-    readings,
-    reason_text,
-    times_text,
-    unmeasured_text,
-    value_text,
-    verdict_label,
-)
 from agelab.analysis.published.report import (
     Bands,
     ClaimCounts,
@@ -35,6 +20,7 @@ from agelab.analysis.published.report import (
 )
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.analysis.published.study import NOISES
+from agelab.base.gathered import gathered
 from agelab.present.report.blocks import Block, Column, Heading, Item, Line, Prose, Table, Text, headings
 from agelab.present.report.study import ranking_blocks, side_list
 from agelab.stats.phrasing import capital
@@ -55,7 +41,7 @@ def results_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block
     yield side_list(report, names=names)
     for ranking in measured(report.rankings):
         yield from _matrix_blocks(report, ranking)
-    if without := unmeasured_text(report.rankings):
+    if without := phrasing.unmeasured_text(report.rankings):
         yield Text(f"Left out, as no run here has a figure of them: {without}.")
     yield from _claims(report)
 
@@ -63,12 +49,12 @@ def results_blocks(report: StudyReport, *, names: bool = True) -> Iterator[Block
 def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
     """Yield a table with a row for the study and each of ours, step by step; then how far ours are off."""
     names = [column.name for column in report.columns]
-    yield Heading(ranking_title(report, ranking), 3)
+    yield Heading(phrasing.ranking_title(report, ranking), 3)
     yield Prose(
         [
             Item(
-                f"{name}, behind each value in brackets: {times_text(deviation)}",
-                below=tuple(map(Item, deviation_lines(deviation))),
+                f"{name}, behind each value in brackets: {phrasing.times_text(deviation)}",
+                below=tuple(map(Item, phrasing.deviation_lines(deviation))),
             )
             for name, deviation in zip(names, ranking.deviations, strict=True)
         ],
@@ -76,17 +62,17 @@ def _matrix_blocks(report: StudyReport, ranking: Ranking) -> Iterator[Block]:
     )
     rows: list[list[str]] = []
     for row in ranking.rows:
-        theirs = ["-".join(readings(row, name)) for name in ranking.variants]
+        theirs = ["-".join(phrasing.readings(row, name)) for name in ranking.variants]
         rows.append([row.name, "theirs", *theirs, *[""] * 6])
         for name, column, deviation in zip(names, row.ours, ranking.deviations, strict=True):
             step = deviation.step(row.step)
             ours = [_cell(column, step, variant) for variant in ranking.variants]
-            tau = f"{agreement_text(column)}, {column.common}" if column.tau is not None else "-"
+            tau = f"{phrasing.agreement_text(column)}, {column.common}" if column.tau is not None else "-"
             rows.append(["", name, *ours, tau, *_off(step)])
     for name, overall, deviation in zip(names, ranking.overall, ranking.deviations, strict=True):
-        tau = f"{agreement_text(overall.ours)}, {len(overall.steps)} steps" if overall else "-"
+        tau = f"{phrasing.agreement_text(overall.ours)}, {len(overall.steps)} steps" if overall else "-"
         bands = [str(number) if deviation.bands.cells else "" for number in deviation.bands]
-        parts = [factor_text(deviation.typical_step), factor_text(deviation.typical_rest)]
+        parts = [phrasing.factor_text(deviation.typical_step), phrasing.factor_text(deviation.typical_rest)]
         rows.append(["in all", name, *("" for _ in ranking.variants), tau, *bands, *parts])
     heads = headings("step", "", *ranking.variants, "tau-b", "25 %", "x 2", "beyond", "step's", "own")
     yield Table(heads, rows)
@@ -97,13 +83,15 @@ def _cell(column: RankedColumn, step: StepDeviation | None, variant: str) -> str
     if variant not in column.values:
         return ""
     off = step.ratios.get(variant) if step else None
-    return value_text(column.values[variant]) + (f" ({figure_text(off)})" if off is not None else "")
+    return phrasing.value_text(column.values[variant]) + (
+        f" ({phrasing.figure_text(off)})" if off is not None else ""
+    )
 
 
 def _off(step: StepDeviation | None) -> list[str]:
     if step is None or not step.ratios:
         return [""] * 5
-    return [*map(str, step.bands), factor_text(step.common), factor_text(step.typical_rest)]
+    return [*map(str, step.bands), phrasing.factor_text(step.common), phrasing.factor_text(step.typical_rest)]
 
 
 def _claims(report: StudyReport) -> Iterator[Block]:
@@ -113,17 +101,17 @@ def _claims(report: StudyReport) -> Iterator[Block]:
         own = ", ".join(dict.fromkeys(figure.filesystem for figure in report.study.figures.by_place.values()))
         yield Text(f"For the study's own filesystem ({own}) no claim could be tested: {stand_ins.why}.")
     names = dict.fromkeys(
-        verdict_label(letter, judgement)
+        phrasing.verdict_label(letter, judgement)
         for _, judged in report.claims
         for letter, judgement in judged
         if judgement.stand_in or not stand_ins
     )
     items = []
     for claim, judged in report.claims:
-        by_label = {verdict_label(letter, judgement): judgement for letter, judgement in judged}
+        by_label = {phrasing.verdict_label(letter, judgement): judgement for letter, judgement in judged}
         those = ((name, by_label.get(name, judged[0][1])) for name in names)
         verdicts = [(name, judgement.verdict, reason_with_figures(judgement)) for name, judgement in those]
-        remarks = claim_notes(judged[0][1])
+        remarks = phrasing.claim_notes(judged[0][1])
         if isinstance(claim.test, Extreme) and report.study.claims.ranked - {
             *claim.test.of,
             *claim.test.among,
@@ -138,9 +126,7 @@ def _claims(report: StudyReport) -> Iterator[Block]:
 
 def _verdict_items(verdicts: Iterable[tuple[str, ClaimVerdict, str]]) -> list[Item]:
     """Make an item for each verdict and its reason, led by the labels of those that have it."""
-    labels: dict[tuple[ClaimVerdict, str], list[str]] = {}
-    for label, verdict, reason in verdicts:
-        labels.setdefault((verdict, reason), []).append(label)
+    labels = gathered(((verdict, reason), label) for label, verdict, reason in verdicts)
     return [
         Item(reason, lead=f"{', '.join(those)}: {verdict}") for (verdict, reason), those in labels.items()
     ]
@@ -154,14 +140,14 @@ def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
 
 def _figures(outcome: ClaimOutcome) -> str:
     known = (comparison.figure for comparison in outcome.comparisons if comparison.figure is not None)
-    figures = [*map(figure_text, known)]
+    figures = [*map(phrasing.figure_text, known)]
     more = ", ..." if len(figures) > SHOWN else ""
     return (", ".join(figures[:SHOWN]) + more) or "-"
 
 
 def reason_with_figures(judgement: JudgedClaim) -> str:
     """Format the reason of a verdict, with our figures."""
-    figures, reason = _figures(judgement.ours) if judgement.ours else "-", reason_text(judgement)
+    figures, reason = _figures(judgement.ours) if judgement.ours else "-", phrasing.reason_text(judgement)
     if figures == "-":
         return reason
     untested = judgement.verdict is ClaimVerdict.UNTESTED
@@ -298,6 +284,9 @@ def _bands_json(bands: Bands) -> dict[str, int]:
 
 
 def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:
+    def outcome(compared: ClaimOutcome) -> dict[str, Any]:
+        return {"holds": compared.holds, **asdict(compared)}
+
     return {
         "filesystem": judgement.filesystem or None,
         "stand_in": judgement.stand_in,
@@ -307,13 +296,9 @@ def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:
         "few_seeds": judgement.few_seeds or None,
         "base_rate": _rates_json(judgement.rate) if judgement.rate else None,
         "counted_as": judgement.kind,
-        "theirs": [_outcome_json(outcome) for outcome in judgement.theirs],
-        "ours": judgement.ours and _outcome_json(judgement.ours),
+        "theirs": [outcome(theirs) for theirs in judgement.theirs],
+        "ours": judgement.ours and outcome(judgement.ours),
     }
-
-
-def _outcome_json(outcome: ClaimOutcome) -> dict[str, Any]:
-    return {"holds": outcome.holds, **asdict(outcome)}
 
 
 def report_blocks(report: StudyReport, everything: bool) -> Iterator[Block]:
@@ -322,14 +307,14 @@ def report_blocks(report: StudyReport, everything: bool) -> Iterator[Block]:
     yield side_list(report)
     for ranking in report.rankings if everything else measured(report.rankings):
         yield from ranking_blocks(report, ranking)
-    if not everything and (without := unmeasured_text(report.rankings)):
+    if not everything and (without := phrasing.unmeasured_text(report.rankings)):
         yield Text(f"\nleft out, as no run here has a figure of them: {without}; --all shows them")
     yield Heading("claims")
     for claim, judged in report.claims:
         yield from _claim_blocks(claim, judged, everything)
     yield Line("")
     for letter, _ in report.sides:
-        yield Line(f"{letter}: {count_verdicts(report, letter)}")
+        yield Line(f"{letter}: {phrasing.count_verdicts(report, letter)}")
 
 
 def _claim_blocks(
@@ -337,14 +322,14 @@ def _claim_blocks(
 ) -> Iterator[Block]:
     """Yield the claim with its verdicts, and figures of theirs and ours."""
     verdicts = [
-        (verdict_label(letter, judgement), judgement.verdict, reason_text(judgement))
+        (phrasing.verdict_label(letter, judgement), judgement.verdict, phrasing.reason_text(judgement))
         for letter, judgement in judged
     ]
-    remarks = tuple(claim_notes(judged[0][1]))
+    remarks = tuple(phrasing.claim_notes(judged[0][1]))
     yield Prose((Item(claim.says, "", claim.id, remarks, tuple(_verdict_items(verdicts))),), listed=True)
-    lines = comparison_rows([judgement for _, judgement in judged], everything)
+    lines = phrasing.comparison_rows([judgement for _, judgement in judged], everything)
     if lines:
-        names = [verdict_label(letter, judgement) for letter, judgement in judged if judgement.ours]
+        names = [phrasing.verdict_label(letter, judgement) for letter, judgement in judged if judgement.ours]
         heads = [Column("    ", "wrapped"), *(Column(name, "right") for name in ("theirs", *names))]
         yield Table(heads, [[f"     {where}", *cells] for where, *cells in lines])
         number = max(len(judgement.ours.comparisons) for _, judgement in judged if judgement.ours)

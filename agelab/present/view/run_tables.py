@@ -5,6 +5,7 @@ from typing import Any
 
 from agelab.analysis.cells import RunSet, load
 from agelab.base.errors import name_some
+from agelab.base.gathered import gathered
 from agelab.base.sanitize import escape_controls
 from agelab.base.verbs import as_called
 from agelab.data.history.report import HistoryReport, report_lines
@@ -150,11 +151,9 @@ def _gaps(samples: Sequence[Sample]) -> dict[str, list[str]]:
 
 
 def _reasons(samples: Iterable[Sample]) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for sample in samples:
-        if sample.not_measured:
-            reasons.setdefault(sample.not_measured, []).append(f"{sample.step} {sample.metric}")
-    return reasons
+    return gathered(
+        (sample.not_measured, f"{sample.step} {sample.metric}") for sample in samples if sample.not_measured
+    )
 
 
 FIGURES = 6
@@ -403,7 +402,7 @@ def _cell_blocks(
         phases = {*DISKS, *labels}
         apart = traced_steps(samples)
         steps = [sample for sample in samples if phases.isdisjoint(sample.step_id.within[:1])]
-        steps = [sample for sample in steps if apart.isdisjoint(_within(sample))]
+        steps = [sample for sample in steps if apart.isdisjoint((sample.step, sample.step_id.group))]
         yield from _steps_blocks(steps)
         repeated = steps if curves else []
         drawn = {(sample.step, sample.repetition, sample.metric): sample.value for sample in repeated}
@@ -455,7 +454,8 @@ def _steps_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     heads = [Column(" step"), *(Column(heading, "right") for heading, _, _ in shown.values())]
     by_step: dict[str, dict[int, dict[str, Sample]]] = {}
     for sample in samples:
-        repetitions = by_step.setdefault(_shortened(sample.step), {})
+        last = sample.step_id.name  # what every experiment begins with shares a row
+        repetitions = by_step.setdefault(last if last in IMPLICIT else sample.step, {})
         repetitions.setdefault(sample.repetition, {}).setdefault(sample.metric, sample)
     rows = []
     for step, repetitions in by_step.items():
@@ -466,17 +466,6 @@ def _steps_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
             cells = (_cell(timed[number], name, scale, places) for name, (_, scale, places) in shown.items())
             rows.append([label, *cells])
     yield Table(heads, rows)
-
-
-def _within(sample: Sample) -> set[str]:
-    """Return its step and the step that it is a part of, as an experiment's mkfs."""
-    return {sample.step, sample.step_id.group}
-
-
-def _shortened(step: str) -> str:
-    """Return one name for the steps that every experiment begins with: they share a row."""
-    last = StepId.parse(step).name
-    return last if last in IMPLICIT else step
 
 
 def _cell(metrics: Mapping[str, Sample], name: str, divisor: float, decimals: int) -> str:
@@ -541,11 +530,8 @@ def runs_blocks(runs: Sequence[RunDirectory]) -> Iterator[Block]:
         rows = [{**row, SPLIT: row[SPLIT].replace(", ", ",\n")} for row in rows]
     drop(DROPPED_LAST)
     heads = [Column(f" {name}", "wrapped" if name == "drives" else "left") for name in columns]
-    yield Table(heads, [[_indented(row[name]) for name in columns] for row in rows])
-
-
-def _indented(cell: str) -> str:
-    return "\n".join(f" {line}" for line in cell.split("\n"))
+    lines = [[row[name].split("\n") for name in columns] for row in rows]
+    yield Table(heads, [["\n".join(f" {line}" for line in cell) for cell in row] for row in lines])
 
 
 def _width(column: str, rows: Sequence[dict[str, str]], *, parts: bool) -> int:

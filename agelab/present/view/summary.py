@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from agelab.analysis.cells import RunSet, SeedGroup, load, main_measures
 from agelab.analysis.judge import Ranked, rank_by_median
+from agelab.base.gathered import gathered
 from agelab.base.verbs import as_called
 from agelab.present.report.answer import headline
 from agelab.present.report.blocks import Block, Column, Heading, Line, Table, Text
@@ -64,7 +65,8 @@ def timing_blocks(run: RunDirectory) -> Iterator[Block]:
         return
     rows = _of_boots(timings[0]) if len(plan.cells) == 1 else _of_cells(plan.cells, timings)
     heads = [Column(""), *(Column(f" {name}", "right") for name in COLUMNS)]
-    yield Table(heads, [[name, *_texts(times)] for name, times in rows])
+    figures = [[f"{times[name]:.2f}" if name in times else "" for name in COLUMNS] for _, times in rows]
+    yield Table(heads, [[name, *shown] for (name, _), shown in zip(rows, figures, strict=True)])
     first = timings[min(timings)]
     yield Text(f"before the first cell: {first.prepared:.2f}; {MEANING}", 2)
 
@@ -107,10 +109,6 @@ def _whole(timing: CellTiming) -> Times:
 
 def _sum(several: Sequence[Times]) -> Times:
     return {name: sum(times.get(name, 0) for times in several) for name in COLUMNS}
-
-
-def _texts(times: Times) -> list[str]:
-    return [f"{times[name]:.2f}" if name in times else "" for name in COLUMNS]
 
 
 BAR = 16
@@ -225,9 +223,7 @@ def _together_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield how the cells ended, those that ended alike in one line."""
     ended = _ended(run)
     every = [cell for cell, _, _ in ended]
-    alike: dict[tuple[str, str], list[Cell]] = {}
-    for cell, status, end in ended:
-        alike.setdefault((cell_names.with_origin(status, end), _why(end)), []).append(cell)
+    alike = gathered(((cell_names.with_origin(status, end), _why(end)), cell) for cell, status, end in ended)
     rows = [
         (f" {len(some)}", status, ": ".join(filter(None, (cell_names.list_cells(some, every), why))))
         for (status, why), some in alike.items()
@@ -250,7 +246,6 @@ def _reuse_blocks(run: RunDirectory) -> Iterator[Block]:
 
 
 def _ended(run: RunDirectory) -> list[tuple[Cell, str, End | None]]:
-    """List each cell with its status and its end."""
     plan = run.plan()
     ends = [run.end(number) for number in range(len(plan.cells))]
     return list(zip(plan.cells, cell_names.statuses(run, ends), ends, strict=True))

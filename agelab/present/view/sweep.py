@@ -7,6 +7,7 @@ from typing import Any
 
 from agelab.analysis import vega
 from agelab.analysis.sweep import Row, Sweep
+from agelab.base.gathered import gathered
 from agelab.present.report.blocks import Block, Column, Line, Table, Text
 from agelab.present.report.command import settling_command
 from agelab.present.view.ratio_table import MARKS, general_json
@@ -58,10 +59,11 @@ def sweep_blocks(grid: Sweep, measures: Sequence[Measure]) -> Iterator[Block]:
     for line in grid.host.labels(judged):
         yield Line(line, bold=True)
     for row in rows:
-        on: dict[str, list[str]] = {}
-        for kernel, entry in zip(grid.names, grid.entries[row], strict=True):
-            if entry and entry.why_left_out:
-                on.setdefault(entry.why_left_out, []).append(kernel)
+        on = gathered(
+            (entry.why_left_out, kernel)
+            for kernel, entry in zip(grid.names, grid.entries[row], strict=True)
+            if entry and entry.why_left_out
+        )
         for why, kernels in on.items():
             yield Line(f"{grid.label(row)} on {', '.join(kernels)}: {why}")
         if last := grid.last_seen(row):

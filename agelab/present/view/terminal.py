@@ -206,12 +206,9 @@ def _grid(columns: Sequence[tuple[str, Align, int]], *, named: bool) -> RichTabl
 
 def _width(head: Column, cells: Sequence[str | TableCell]) -> int:
     """Return the width of a column with the blank that follows it; a wrapped one needs its longest word."""
-    lines = (line for cell in (head.name, *cells) for line in _unbreakable(str(_rich(cell)), head.align))
-    return 1 + max(map(cell_len, lines))
-
-
-def _unbreakable(cell: str, align: Align) -> list[str]:
-    return (cell.split() if align == "wrapped" else cell.split("\n")) or [""]
+    separator = None if head.align == "wrapped" else "\n"
+    pieces = (piece for cell in (head.name, *cells) for piece in str(_rich(cell)).split(separator))
+    return 1 + max(map(cell_len, pieces), default=0)
 
 
 def _parts(widths: Sequence[int], width: int, together: int, repeated: int) -> list[list[int]]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from agelab import kernel as kernel_specs
-from agelab.analysis.cell_diff import ValueDifference, diff_inputs
+from agelab.analysis.cell_diff import diff_inputs
 from agelab.base import atomic, templates
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.fileio import read_bytes
@@ -64,17 +64,13 @@ class SharedPlan(Frozen):
         asked.require_shareable()
         return asked.of_worker()
 
-    def afresh(self) -> "SharedPlan":
-        """Return the plan whose cells run in any case, also where their keys are known."""
-        return self._with({"fresh": True, "verify": None})
-
     def of_one(self, number: int) -> "SharedPlan":
         """Return the plan of this cell alone, whose options name no other seeds: what one task takes."""
         _, _, corpus, run = self.cells[number]
-        alone = self._with({"seeds": str(run), "corpora": str(corpus), "design": "crossed"})
+        alone = self.with_options({"seeds": str(run), "corpora": str(corpus), "design": "crossed"})
         return alone.model_copy(update={"cells": (self.cells[number],)})
 
-    def _with(self, options: Mapping[str, Any]) -> "SharedPlan":
+    def with_options(self, options: Mapping[str, Any]) -> "SharedPlan":
         command = {**self.command, "options": self.command["options"] | options}
         return self.model_copy(update={"command": command})
 
@@ -114,7 +110,8 @@ def make(request: RunRequest, store: Store, progress: Progress) -> SharedPlan:
         resolutions=_resolutions(request, store, progress),
         cells=tuple(names),
     )
-    return plan.afresh() if options.verify is not None or cache.every_cell_runs() else plan
+    afresh = options.verify is not None or cache.every_cell_runs()
+    return plan.with_options({"fresh": True, "verify": None}) if afresh else plan
 
 
 def _resolutions(request: RunRequest, store: Store, progress: Progress) -> dict[str, Any]:
@@ -183,17 +180,12 @@ def other_key(sent: bytes, key: CellKey, inputs: Path) -> str:
         cell = ended_cells.sent_cell(sent)
         differing = list(diff_inputs(json.loads(read_bytes(inputs)), cell.inputs))
         if differing:
-            first = min(differing, key=_rank)
+            first = min(differing, key=lambda one: one.place.rpartition(".")[2] not in SAYS_MOST)
             more = f", and {len(differing) - 1} more" if len(differing) > 1 else ""
             return f"{first.place} is {_cut(first.right)} there, {_cut(first.left)} here{more}"
         if cell.end.evaluated_by != key.evaluated_by:
             return "another agelab has made samples of it"
     return ""
-
-
-def _rank(difference: ValueDifference) -> int:
-    """Order differences by what they say: the first of those that name a version, or any."""
-    return 0 if difference.place.rpartition(".")[2] in SAYS_MOST else 1
 
 
 def _cut(value: Mapping[str, Any] | object) -> str:

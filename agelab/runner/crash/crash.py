@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError, Notify, silent
+from agelab.base.gathered import gathered
 from agelab.base.types import Defaults
 from agelab.machine.drive.record import RequestKind
 from agelab.results.run_directory import LATEST, new_directory
@@ -333,11 +334,10 @@ def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[St
         chance.shuffle(states)
         for state in states:
             groups[state.loss].setdefault(number, []).append(state)
-    disks: dict[str, list[State]] = {}
-    for state in _in_turn([_in_turn(of.values()) for of in groups.values()]):
-        disk = recording.record.disk(recording.parts[state.workload].pieces(state))
-        disks.setdefault(disk, []).append(state)
-    return disks
+    in_turn = _in_turn([_in_turn(of.values()) for of in groups.values()])
+    return gathered(
+        (recording.record.disk(recording.parts[state.workload].pieces(state)), state) for state in in_turn
+    )
 
 
 def _in_turn(groups: Iterable[Sequence[State]]) -> list[State]:

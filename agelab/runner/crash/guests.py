@@ -28,6 +28,7 @@ from agelab.runner.plan.disk_plans import FILESYSTEM_UUID
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario import selection
 from agelab.scenario.filesystem import Filesystem
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store, file_hash
 from agelab.store.usage import CRASH_LOCK
 
@@ -131,7 +132,6 @@ class NotRecorded(AgelabError):
 
 
 def load(directory: Path) -> Recording:
-    """Read a record and its calls."""
     events = [json.loads(line) for line in fileio.read_text(directory / CALLS).splitlines()]
     record = Record(directory / "log", directory / "base")
     parts: dict[int, Recorded] = {}
@@ -256,17 +256,7 @@ class Guests:
                         f"--check {self.question.check} does not run in the guest: {event['checked'][:80]}",
                         RUNS,
                     )
-                looks[name] = Look(
-                    mount=event["mount"],
-                    tree=oracle.read_tree(event["tree"]) if "tree" in event else None,
-                    fsck=event["fsck"],
-                    said=event["said"],
-                    again=event.get("again", 0),
-                    write=event.get("write", 0),
-                    check=event.get("check", 0),
-                    checked=event.get("checked", ""),
-                    kernel=tuple(event["kernel"]),
-                )
+                looks[name] = Look.of(event)
                 hear(name, looks[name])
 
         lines = [f"state {first} {state}" for first, state in wanted]
@@ -329,7 +319,7 @@ class Guests:
         kept = ("base", "log")
         for name in sizes:
             if name not in kept or not (states or (question.disk and name == "base")):
-                _make_empty(self.directory / name, sizes[name])
+                stored_disk.make_hole(self.directory / name, sizes[name])
         disks = [
             MemoryDisk(self.directory / name, size, written=not (states and name in kept))
             for name, size in sizes.items()
@@ -364,9 +354,3 @@ class Guests:
         finally:
             for name in ("test", "record", "initramfs"):
                 (self.directory / name).unlink(missing_ok=True)
-
-
-def _make_empty(path: Path, size: int) -> None:
-    path.unlink(missing_ok=True)
-    with path.open("wb") as file:
-        file.truncate(size)

@@ -14,6 +14,8 @@ from functools import cached_property
 from textwrap import shorten
 from typing import Any
 
+from agelab.base.gathered import gathered
+
 SOURCES = {
     "sync": "sync(2): all pending modifications to metadata and data are written; Linux waits (NOTES)",
     "syncfs": "syncfs(2): as sync(2), for one filesystem; Linux waits",
@@ -136,10 +138,7 @@ class Call:
     @cached_property
     def names(self) -> Mapping[int, list[str]]:
         """The names of each inode of the tree."""
-        names: dict[int, list[str]] = {}
-        for path, node in self.tree.items():
-            names.setdefault(node.inode, []).append(path)
-        return names
+        return gathered((node.inode, path) for path, node in self.tree.items())
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -179,6 +178,13 @@ class Look:
     ended: str = ""
     """How the guest ended while it looked; empty where it did not."""
 
+    @classmethod
+    def of(cls, event: Mapping[str, Any]) -> "Look":
+        """Return what the guest tells; of what it did not try it says nothing."""
+        tree = read_tree(event["tree"]) if "tree" in event else None
+        tried = {name: event[name] for name in ("again", "write", "check", "checked") if name in event}
+        return cls(event["mount"], tree, event["fsck"], event["said"], kernel=tuple(event["kernel"]), **tried)
+
 
 def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> Iterator[Found]:
     """Yield what is wrong with a disk after a cut at which that many entries of the record were there.
@@ -205,7 +211,6 @@ def judge(look: Look, calls: Sequence[Call], returned: int, bad_words: Any) -> I
 
 
 def error_name(error: int) -> str:
-    """Return the name of an error number."""
     return errno.errorcode.get(error, f"error {error}")
 
 
@@ -286,15 +291,12 @@ class _History:
 
     def _touched(self, path: str, since: int) -> bool:
         """Return True for what a call may have changed since another one, unseen."""
-        touched = self._touched_since(since)
-        above = (path[:at] for at, letter in enumerate(path) if letter == "/")
-        return bool(touched) and (path in touched or any(name in touched for name in above))
-
-    def _touched_since(self, since: int) -> frozenset[str]:
         if since not in self._touched_memo:
             window = self.calls[since + 1 : self.done + 2]
             self._touched_memo[since] = frozenset().union(*(call.touched for call in window))
-        return self._touched_memo[since]
+        touched = self._touched_memo[since]
+        above = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return bool(touched) and (path in touched or any(name in touched for name in above))
 
     def _last(self, *wanted: tuple[str, str]) -> int:
         """Return the last call that covered all, or did one of these to a path."""

@@ -55,7 +55,9 @@ def find(store: Store) -> Iterator[Leftover]:
     """Yield all leftovers; those that may still change others come first, so that removing in order misses none."""
     for orphan in orphans.find_orphans():
         yield Leftover(f"process {orphan.pid}, {orphan.command}", 0, partial(_end_process, orphan))
-    yield from _unused_daemon()
+    pid = libvirt_daemon.unused_pid() if os.geteuid() == 0 else None
+    if pid:  # its users and its reaper have all gone
+        yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _stop_daemon)
     for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
             yield Leftover(
@@ -98,13 +100,6 @@ def finding(store: Store) -> Finding:
 
 def _end_process(orphan: orphans.TaggedProcess) -> bool:
     return bool(orphans.terminate([orphan]))
-
-
-def _unused_daemon() -> Iterator[Leftover]:
-    """Yield a daemon whose users and reaper have all gone."""
-    pid = libvirt_daemon.unused_pid() if os.geteuid() == 0 else None
-    if pid:
-        yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _stop_daemon)
 
 
 def _stop_daemon() -> bool:

@@ -162,7 +162,6 @@ def remove(directory: Path) -> None:
 
 
 def reader(spec: CellSpec) -> MapReader:
-    """Return the reader of a cell's maps."""
     return MapReader(spec.filesystem, spec.scenario.measures, bool(spec.disk.layout.make))
 
 

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -49,6 +49,8 @@ from agelab.store.artefacts import Artefact, Store, content_hash
 KIND = "guest"
 MEMORY, STATE, EMPTY, INITRAMFS = "memory", "state", "empty", "initramfs"
 """Files of a saved guest: its memory, its devices, the hole that was its disks, and what it booted."""
+PLAN = "plan"
+"""The end of the name of a boot's plan disk."""
 LAST_LINES = 5
 SOMEWHERE = Path("/agelab/saved")
 """Stands for a saved guest's directory in what its key and a cell's inputs are made of."""
@@ -68,6 +70,8 @@ class RunGuests:
     """Boots begin with a saved guest; else each boots in full."""
     schedule: Path | None = None
     """The library that shakes the schedule, or by which processors take turns."""
+    _commands: dict[GuestSpec, list[str]] = field(default_factory=dict, init=False, compare=False)
+    """Those that are known: each boot asks for one."""
 
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
@@ -141,11 +145,6 @@ class RunGuests:
             self._commands[guest] = cell_inputs.guest_command(command, places)
         return self._commands[guest]
 
-    @cached_property
-    def _commands(self) -> dict[GuestSpec, list[str]]:
-        """The commands that are known: each boot asks for one."""
-        return {}
-
     def domain_xml(self, guest: GuestSpec) -> str:
         models = self.hypervisor.security_models
         return domain.domain_xml(guest, models, self.store.cache(domain.CACHE))
@@ -183,8 +182,7 @@ class RunGuests:
         guest.initramfs.write_bytes(self.initramfs_bytes)
         for file in (guest.console, guest.events):
             file.touch()
-        with (directory / EMPTY).open("wb") as empty:
-            empty.truncate(max(disk.size for disk in guest.disks))
+        stored_disk.make_hole(directory / EMPTY, max(disk.size for disk in guest.disks))
         try:
             self.hypervisor.save(guest.name, self.domain_xml(guest), directory / STATE)
         except DaemonLost:
@@ -249,6 +247,8 @@ class GuestLauncher:
     """The guest's own programs, for cells that need them."""
     debugger: Debugger | None = None
     """What stops it, where somebody wants to look."""
+    _domains: dict[GuestSpec, str] = field(default_factory=dict, init=False, compare=False)
+    """The domain of each guest, which is needed twice: for the inputs and to start it."""
 
     def run(
         self,
@@ -276,7 +276,7 @@ class GuestLauncher:
         except DaemonLost:
             return Ending.DAEMON_LOST
         finally:
-            files = [self._plan_disk(boot), self._empty_slot(boot), self._initramfs_file(boot)]
+            files = [self._file(boot, name) for name in (PLAN, EMPTY, INITRAMFS)]
             for file in (*files, *self.directory.glob(f"{boot.name}{SLOT_COPY}*")):
                 file.unlink(missing_ok=True)
 
@@ -304,7 +304,7 @@ class GuestLauncher:
             guest = replace(guest, stop=debugger.stop, preload=(debugger.library, *guest.preload))
         xml = self._domain_xml(guest)
         (self.directory / f"{boot.name}domain-{boot.number}.xml").write_text(xml, encoding="utf-8")
-        disks.write_plan_disk(self._plan_disk(boot), events.secret, self._archive(boot))
+        disks.write_plan_disk(self._file(boot, PLAN), events.secret, self._archive(boot))
         ending = self.guests.hypervisor.run(
             guest.name,
             xml,
@@ -324,8 +324,7 @@ class GuestLauncher:
         for output in (guest.console, guest.events):
             output.touch()
         if layout:
-            with self._empty_slot(boot).open("wb") as file:
-                file.truncate(layout.size)
+            stored_disk.make_hole(self._file(boot, EMPTY), layout.size)
             data = (self._lengthened(disk, boot) for disk in guest.disks[FIRST_DATA_DISK:])
             guest = replace(guest, disks=(*guest.disks[:FIRST_DATA_DISK], *data))
         if self.guests.are_saved and layout:
@@ -368,7 +367,7 @@ class GuestLauncher:
         # By a name that all cells have, libvirt is asked once for guests that differ in nothing else.
         xml = (
             self._domain_xml(guest)
-            .replace(str(self._empty_slot(boot)), str(ANY_CELL / EMPTY))
+            .replace(str(self._file(boot, EMPTY)), str(ANY_CELL / EMPTY))
             .replace(str(self.directory), str(ANY_CELL))
             .replace(guest.name, ANY_CELL.name)
         )
@@ -400,16 +399,10 @@ class GuestLauncher:
         """Return the kernel's messages; of a long console the beginning and the end."""
         return guest_output.console_text(self.directory / f"{boot.name}console-{boot.number}.log")
 
-    @cached_property
-    def _known_domains(self) -> dict[GuestSpec, str]:
-        """The domain of each guest, which is needed twice: for the inputs and to start it."""
-        return {}
-
     def _domain_xml(self, guest: GuestSpec) -> str:
-        known = self._known_domains
-        if guest not in known:
-            known[guest] = self.guests.domain_xml(guest)
-        return known[guest]
+        if guest not in self._domains:
+            self._domains[guest] = self.guests.domain_xml(guest)
+        return self._domains[guest]
 
     def _plan(self, boot: Boot) -> dict[str, Any]:
         """Return the boot's plan with its date."""
@@ -452,11 +445,9 @@ class GuestLauncher:
         own = [module for module in modules.closure(self.spec.modules) if module.name not in there]
         return {module.name: ModuleFile(module.read(), module.optional) for module in own}
 
-    def _plan_disk(self, boot: Boot) -> Path:
-        return self.directory / f"{boot.name}plan"
-
-    def _initramfs_file(self, boot: Boot) -> Path:
-        return self.directory / f"{boot.name}initramfs"
+    def _file(self, boot: Boot, name: str) -> Path:
+        """Return the file of a boot: its plan disk, its initramfs, or the one behind each slot without a disk."""
+        return self.directory / f"{boot.name}{name}"
 
     def guest(self, boot: Boot) -> GuestSpec:
         """Return the guest of a boot that boots in full."""
@@ -471,8 +462,8 @@ class GuestLauncher:
             machine=self.spec.machine,
             memory_mib=boot.memory_mib,
             kernel=self.guests.image.boot_image,
-            initramfs=self._initramfs_file(boot),
-            disks=layout.fill(disks, self._empty_slot(boot)) if layout else disks,
+            initramfs=self._file(boot, INITRAMFS),
+            disks=layout.fill(disks, self._file(boot, EMPTY)) if layout else disks,
             console=self.directory / f"{boot.name}console-{boot.number}.log",
             events=self.directory / f"{boot.name}events-{boot.number}.jsonl",
             preload=self.guests.preload(saved=False) if self.spec.clock == "virtual" else (),
@@ -501,7 +492,7 @@ class GuestLauncher:
             MemoryDisk(
                 self.guests.image.root, self.guests.image.root.stat().st_size, written=False, constant=True
             ),
-            MemoryDisk(self._plan_disk(boot), disks.PLAN_DISK_BYTES, written=False),
+            MemoryDisk(self._file(boot, PLAN), disks.PLAN_DISK_BYTES, written=False),
             MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
             *boot.disks,
         )
@@ -509,10 +500,6 @@ class GuestLauncher:
     def _layout(self, boot: Boot) -> SlotLayout | None:
         """Return the slots of a boot's disks; None in the wall clock, and for more disks than any layout holds."""
         return slots_for(self._disks(boot)) if self.spec.clock == "virtual" else None
-
-    def _empty_slot(self, boot: Boot) -> Path:
-        """The file behind each slot without a disk."""
-        return self.directory / f"{boot.name}{EMPTY}"
 
     def _real_drives(self) -> Iterator[tuple[int, CellDrive]]:
         """Return the real drives, with their numbers among all."""

@@ -119,7 +119,6 @@ class CellPass(ABC):
         """Read what the guests of a phase have written to the disk, however far it came."""
 
     def tell(self, step: str) -> None:
-        """Tell of a step that has ended."""
         self.on_step(step)
 
     @cached_property
@@ -200,11 +199,7 @@ class ProfilePass(CellPass):
         """Run the phases of the cell, fold what was sampled, and write it down."""
         timer = replace(self.timer, directory=self.directory, boots=[]) if self.timer else None
         self.run_phases(timer)
-        return self._written(inputs_key, timer)
-
-    def _written(self, inputs_key: str, timer: CellTimer | None) -> CellProfile:
-        status, machine = self.progress.status, self.boots.spec.machine
-        guest_nanoseconds = passes.interval(machine)
+        status, guest_nanoseconds = self.progress.status, passes.interval(self.boots.spec.machine)
         key = {"cell": inputs_key, "program": file_hash(self.program), "interval": guest_nanoseconds}
         taken = CellProfile(
             status=status.status,

@@ -330,7 +330,6 @@ class RunSession:
 
 
 def _launcher(run: StartedRun, number: int) -> GuestLauncher:
-    """Return what starts the guests of a cell."""
     prepared = run.prepared
     return GuestLauncher(
         directory=run.directory.cell_directory(number),
@@ -343,7 +342,6 @@ def _launcher(run: StartedRun, number: int) -> GuestLauncher:
 
 
 def _goals(run: StartedRun, number: int) -> CellGoals:
-    """Return the goals of a cell beyond its scenario."""
     prepared, spec = run.prepared, run.prepared.specs[number]
     request = prepared.request
     recipe = None

@@ -109,7 +109,6 @@ RESULTS_MIB = 1024
 
 
 def guest_plan(spec: CellSpec, corpus: Corpus, phase: Phase, start: BootStart = FIRST_BOOT) -> dict[str, Any]:
-    """Return the plan of one boot of a phase."""
     source, next_disk = None, DATA_DISK + len(spec.disk.memory_disks)
     output = {}
     if output_bytes(phase):

@@ -70,13 +70,9 @@ def carried(files: Brought) -> dict[str, bytes]:
     }
 
 
-def _is_program(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".deb"
-
-
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield path in the guest and content of a file, of all files of a directory, or of a package."""
-    if _is_program(path):
+    if path.is_file() and path.suffix != ".deb":
         if path.name in OWN_TOOLS:
             raise InputError(f"bring: {path}: agelab has a program of that name in each guest: rename it")
         yield f"{TOOLS}/{path.name}", _content(path, path)

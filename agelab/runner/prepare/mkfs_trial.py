@@ -16,6 +16,7 @@ from agelab.runner.plan.cell_spec import CellSpec
 from agelab.runner.plan.disk_plans import mkfs
 from agelab.runner.plan.phases import MAKING
 from agelab.scenario.guest_places import UNDER_TEST, device
+from agelab.store import stored_disk
 from agelab.store.artefacts import Store
 
 SECONDS = 300.0
@@ -85,8 +86,7 @@ class _Trials:
 
     def _ask(self, command: tuple[str, ...], size: int) -> tuple[bool, str]:
         """Return whether mkfs takes it, and what it says."""
-        with self.disk.open("wb") as file:
-            file.truncate(size)
+        stored_disk.make_hole(self.disk, size)
         confined = confine.command(
             command,
             system=("--ro-bind", str(self.root), "/"),

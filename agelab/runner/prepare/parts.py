@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -28,63 +27,23 @@ from agelab.scenario.filesystem import Filesystem
 from agelab.store.artefacts import Store
 
 
-class Parts(Protocol):
-    """Where the parts of one run come from."""
-
-    def require(self, claims: tuple[DriveClaim, ...]) -> None:
-        """Tell what is lacking, as far as it can be told before anything is made. Raises as making it would."""
-
-    def begin(self, beside: SideBySide, *, common: bool) -> None:
-        """Begin to make what does not wait for the kernel; with ``common`` the programs of every guest."""
-
-    def kernel(self) -> Kernel:
-        """Return the kernel, with the modules of its filesystems."""
-
-    def own_corpus(self) -> Corpus | None:
-        """Return the user's own source data."""
-
-    def corpora(self, specs: Sequence[CellSpec], own: Corpus | None) -> list[Corpus]:
-        """Return the corpus, or the history's log, that each of these cells reads."""
-
-    def image(self, kernel: Kernel, specs: Sequence[CellSpec]) -> tuple[Image, Sequence[CellSpec]]:
-        """Return the guests' image, and the cells, which know whether mkfs refuses their options."""
-
-    def module(self, kernel: Kernel) -> Path:
-        """Return the modelled drive's kernel module."""
-
-    def programs(self, spec: CellSpec, *, common: bool) -> dict[str, Path]:
-        """Return the programs of a cell's guest: those of every guest where ``common``, and its filesystem's."""
-
-    def manifest(
-        self,
-        specs: Sequence[CellSpec],
-        image: Image,
-        corpora: Sequence[Corpus],
-        answers: Mapping[str, JsonValue],
-        *,
-        modelled: bool,
-    ) -> RunManifest:
-        """Return what the parts were made of, with the ``answers`` to package questions since the preparation began.
-
-        ``modelled`` says that there is a module of a modelled drive.
-        """
-
-
 @dataclass(frozen=True)
 class MadeParts:
-    """Parts that are found in the store, or made now."""
+    """Parts that are found in the store, or made now; CarriedParts answers to the same calls."""
 
     request: RunRequest
     store: Store
     say: Notify
 
     def require(self, claims: tuple[DriveClaim, ...]) -> None:
+        """Tell what is lacking, as far as it can be told before anything is made. Raises as making it would."""
         if self.request.corpus:
             require_corpus(self.request.corpus)
         ask_packages(self.request, claims, self.store, self.say)
         roots.resolve_packages(*root_of(self.request), self.store)
 
     def begin(self, beside: SideBySide, *, common: bool) -> None:
+        """Begin to make what does not wait for the kernel; with ``common`` the programs of every guest."""
         definition, filesystems = root_of(self.request)
         chosen = roots.resolve_packages(definition, filesystems, self.store)
         beside.begin(partial(roots.identity, definition, chosen, self.store, self.say))
@@ -92,17 +51,21 @@ class MadeParts:
             beside.begin(partial(tools.obtain, self.store, self.say))
 
     def kernel(self) -> Kernel:
+        """Return the kernel, with the modules of its filesystems."""
         self.say(f"kernel {self.request.kernel}")
         kernel = kernel_specs.resolve(self.request.kernel, self.store, progress=self.say)
         return dkms.with_modules(kernel, filesystems_of(self.request), self.store, self.say)
 
     def own_corpus(self) -> Corpus | None:
+        """Return the user's own source data."""
         return input_data.user_corpus(self.request, self.store, self.say)
 
     def corpora(self, specs: Sequence[CellSpec], own: Corpus | None) -> list[Corpus]:
+        """Return the corpus, or the history's log, that each of these cells reads."""
         return input_data.corpora(self.request, specs, own, self.store, self.say)
 
     def image(self, kernel: Kernel, specs: Sequence[CellSpec]) -> tuple[Image, Sequence[CellSpec]]:
+        """Return the guests' image, and the cells, which know whether mkfs refuses their options."""
         selected = self.request.selection
         image = images.build(
             kernel,
@@ -121,9 +84,11 @@ class MadeParts:
         return image, mkfs_trial.try_options(specs, image, self.store, self.say)
 
     def module(self, kernel: Kernel) -> Path:
+        """Return the modelled drive's kernel module."""
         return modules.obtain(kernel, self.store, self.say)
 
     def programs(self, spec: CellSpec, *, common: bool) -> dict[str, Path]:
+        """Return the programs of a cell's guest: those of every guest where ``common``, and its filesystem's."""
         general = tools.obtain(self.store, self.say) if common else {}
         return {**general, **tools.obtain_filesystem_tools(spec.filesystem.tools, self.store, self.say)}
 
@@ -136,6 +101,10 @@ class MadeParts:
         *,
         modelled: bool,
     ) -> RunManifest:
+        """Return what the parts were made of, with the ``answers`` to package questions since the preparation began.
+
+        ``modelled`` says that there is a module of a modelled drive.
+        """
         return collect(self.request, specs, image.kernel, corpora, self.store, answers, modelled=modelled)
 
 
@@ -191,6 +160,10 @@ class CarriedParts:
         modelled: bool,
     ) -> RunManifest:
         return self.made
+
+
+Parts = MadeParts | CarriedParts
+"""Where the parts of one run come from."""
 
 
 def ask_packages(request: RunRequest, claims: tuple[DriveClaim, ...], store: Store, progress: Notify) -> None:

@@ -6,6 +6,7 @@ the rest.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
@@ -144,14 +145,6 @@ def _numbers(value: Any, called: str, example: str, bits: int) -> Any:
     return tuple(numbers)
 
 
-def _run_seeds(value: Any) -> Any:
-    return _numbers(value, "run seed", "1,2,3 or 1-3", 31)
-
-
-def _corpus_seeds(value: Any) -> Any:
-    return _numbers(value, "corpus seed", "1,2 or 1-2", 63)
-
-
 def _minutes(value: float | None) -> float | None:
     if value is not None and not 0 < value < 10**6:
         raise ValueError("must be a number of minutes above 0")
@@ -251,7 +244,7 @@ class RunOptions(BaseModel):
     ] = None  # fmt: skip
     seeds: Annotated[
         tuple[int, ...],
-        BeforeValidator(_run_seeds),
+        BeforeValidator(partial(_numbers, called="run seed", example="1,2,3 or 1-3", bits=31)),
         Option(
             "Run seeds, each a repetition: 1,2,3 or 1-3. agelab run also takes auto: as many as decide a question "
             "(docs/compare.md).",
@@ -285,7 +278,7 @@ class RunOptions(BaseModel):
     ] = None  # fmt: skip
     corpora: Annotated[
         tuple[int, ...],
-        BeforeValidator(_corpus_seeds),
+        BeforeValidator(partial(_numbers, called="corpus seed", example="1,2 or 1-2", bits=63)),
         Option(
             "Corpus seeds, each with its own data and operations: 1,2 or 1-2 (docs/compare.md).",
             affects="cells", level="bisect",

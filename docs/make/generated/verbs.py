@@ -25,7 +25,7 @@ def sections() -> str:
 
 
 def _sections() -> Iterator[str]:
-    top = click.Context(cli.agelab, info_name="agelab")
+    top = click.Context(cli.agelab, info_name="agelab", **cli.agelab.context_settings)
     shared = cli.agelab.get_command(top, ALSO_OF)
     assert shared
     known = set(_described(shared, click.Context(shared, top, ALSO_OF)))

@@ -259,7 +259,7 @@ def test_the_latest_run_is_the_one_begun_last_whatever_the_clock_said(finished: 
 
 def test_lines_are_not_read_while_a_cut_one_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "samples.jsonl"
-    checksummed.add_line(path, {"number": 1})
+    checksummed.add_lines(path, [{"number": 1}])
     with ThreadPoolExecutor(1) as pool, path.open("ab") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)
         reader = pool.submit(checksummed.lines, path)

@@ -7,7 +7,7 @@ from statistics import geometric_mean
 
 from agelab.analysis.cells import RunSet, SeedGroup
 from agelab.analysis.judge import Ranked, rank_by_median, rank_by_place
-from agelab.present.report.blocks import Table, TableCell, headings
+from agelab.present.report.blocks import Row, Table, TableCell, headings
 from agelab.present.report.numbers import interval_cell, number_cell, text
 from agelab.results.cell_samples import Place
 from agelab.scenario.seeds import Seeds
@@ -148,7 +148,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         rankings.append((name, describe_test(place[0]), rank_by_place(group.groups, place)))
     if len(places) > 1:
         rankings.append(("all tests", "their geometric mean", rank_over_all(group.groups, places)))
-    rows = []
+    rows: list[Row] = []
     for name, words, order in rankings:
         if len(order.order) < 2:
             continue
@@ -156,12 +156,11 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
         apart = order.lead
         rows.append(
             (
-                TableCell(name), TableCell(words), TableCell(subject.name),
-                TableCell(text(summary), float(summary.median)), TableCell(f"{following.name} {text(of)}"),
+                name, words, subject.name,
+                TableCell(text(summary), float(summary.median)), f"{following.name} {text(of)}",
                 number_cell(apart.ratio, 3),
                 interval_cell(apart.interval, 3),
-                TableCell(
-_verdict(order)                ),
+                _verdict(order),
             )
         )  # fmt: skip
     columns = (

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from agelab.analysis.cells import RunSet, SeedGroup, last_slowdowns, main_measures
 from agelab.analysis.judge import Ranked, judge, rank_by_median, rank_by_place
+from agelab.base.gathered import gathered
 from agelab.present.report.answer import all_tests
 from agelab.present.report.blocks import Answer
 from agelab.present.report.charts import aged_and_control, slowdown_charts, sort_subjects
@@ -301,9 +302,7 @@ def _settled(answer: Answer, order: Ranked, group: RunSet) -> Answer:
 
 def _certainty(order: Ranked) -> str:
     """Say how sure a clear first place is: on which files, by how much, and that chance is excluded."""
-    by_corpus: dict[int, list[Fraction]] = {}
-    for seeds, value in order.series[0].values:
-        by_corpus.setdefault(seeds.corpus, []).append(value)
+    by_corpus = gathered((seeds.corpus, value) for seeds, value in order.series[0].values)
     medians = [f"{float(of.median):.2f}" for values in by_corpus.values() if (of := summary(values))]
     each = f": {phrasing.joined(medians)} times" if len(medians) > 1 else ""
     counts = sorted(of.n for _, of in order.order)
@@ -357,14 +356,11 @@ def _lacking_seeds(
 
 def _unmeasured(group: RunSet) -> Iterator[str]:
     """List the subjects without a cell that ended ok, with the reason."""
-    reasons: dict[str, list[str]] = {}
-    for subject in group.groups:
-        if not subject.counted:
-            reason = " ".join(subject.results[0].ended.split())
-            reason = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
-            reasons.setdefault(reason, []).append(subject.name)
+    without = [subject for subject in group.groups if not subject.counted]
+    reasons = gathered((" ".join(subject.results[0].ended.split()), subject.name) for subject in without)
     for reason, names in reasons.items():
-        yield f"Not measured: {', '.join(names)} ({reason})."
+        shown = reason if len(reason) <= MAX_REASON else f"{reason[:MAX_REASON]}…"
+        yield f"Not measured: {', '.join(names)} ({shown})."
 
 
 def _count_aged(order: Ranked, place: Place) -> Iterator[str]:
