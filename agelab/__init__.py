@@ -38,9 +38,7 @@ def __dir__() -> list[str]:
     return [*__all__, "__version__"]
 
 
-def run(
-    options: "RunOptions", *, home: Path | str | None = None, progress: "Progress | None" = None
-) -> "RunDirectory":
+def run(options: "RunOptions", *, home: Path | str | None = None, progress: "Progress | None" = None) -> "RunDirectory":
     """Run every cell that the options ask for, each in a fresh guest, and return the finished run.
 
     ``home`` is the store, by default AGELAB_HOME or the user's. ``progress`` follows the run; without one nothing is

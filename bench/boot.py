@@ -175,9 +175,7 @@ def compare(repetitions: int, spec: str) -> Answer:
         ["  of this, without virt-install", "", spread(ours.launched), ""],
     ]
     for name in list(starts)[1:]:
-        rows.append(
-            [name, "command's output", spread(seconds[name]), f"{median['agelab'] / median[name]:.2f}"]
-        )
+        rows.append([name, "command's output", spread(seconds[name]), f"{median['agelab'] / median[name]:.2f}"])
     load = os.getloadavg()[0]
     text = (
         columns(["guest", "from the start until", "median  range, host s", "ours/theirs"], rows)

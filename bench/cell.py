@@ -224,9 +224,7 @@ def main() -> int:
     heads: list[Column] = [Column("processor seconds")]
     heads += [Column(head, "right") for head in ("here", "range", other.name, "range", "ratio")]
     print_blocks([Table(heads, rows(runs))])
-    print(
-        f"\n{options.scenario}: medians of {options.repeat} runs of each, in turns, after one that is not counted"
-    )
+    print(f"\n{options.scenario}: medians of {options.repeat} runs of each, in turns, after one that is not counted")
     return 0
 
 

@@ -81,9 +81,7 @@ def measured(**setting: Any) -> Steps:
     run = runner.run(RunOptions(name=str(SCENARIO), **setting), open_store(), Stopwatch(moments))
     if not runner.succeeded(run):
         raise HostError(f"{run.name}: a cell is not ok", hint=f"agelab show {run.name}")
-    guest = {
-        sample.step: float(sample.value or 0) for sample in run.samples()[0] if sample.metric == "elapsed"
-    }
+    guest = {sample.step: float(sample.value or 0) for sample in run.samples()[0] if sample.metric == "elapsed"}
     return {
         now.step: Cost(guest[now.step], now.wall - before.wall, now.cpu - before.cpu)
         for before, now in pairwise(moments)

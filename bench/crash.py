@@ -53,26 +53,19 @@ def found(minutes: float) -> Answer:
     store = open_store()
     rows = []
     for filesystem, defaults, ignored in ASKED:
-        question = crash.ask(
-            "one", filesystem, "debian:6.1", defaults, budget=minutes, ignored=ignored, seed=1
-        )
+        question = crash.ask("one", filesystem, "debian:6.1", defaults, budget=minutes, ignored=ignored, seed=1)
         rows.append(_row(crash.run(question, store, say)))
     text = "\n".join(grid(HEAD, rows, ["---", *["---:"] * (len(HEAD) - 1)]))
     return Answer(
-        {
-            "crash-states": f"{text}\n\n`agelab crash one`, seed 1, kernel debian:6.1, {minutes:g} minutes each."
-        }
+        {"crash-states": f"{text}\n\n`agelab crash one`, seed 1, kernel debian:6.1, {minutes:g} minutes each."}
     )
 
 
 def _row(answer: Looked) -> list[str]:
     question = answer.question
-    name = f"{question.filesystem}, {question.defaults}" + "".join(
-        f", ignores {word}" for word in question.ignored
-    )
+    name = f"{question.filesystem}, {question.defaults}" + "".join(f", ignores {word}" for word in question.ignored)
     kinds = Counter(
-        "torn" if found.is_torn else "lost" if Kind(found.kind).is_promise else "damage"
-        for found in answer.violations
+        "torn" if found.is_torn else "lost" if Kind(found.kind).is_promise else "damage" for found in answer.violations
     )
     rate = answer.looked / answer.look_seconds if answer.look_seconds else 0
     numbers = (

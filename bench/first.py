@@ -26,9 +26,7 @@ LIMITS = {"cell 1/1": 60.0, "the digest of the docs: yes": 150.0}
 def carry_out(words: list[str], place: Path) -> dict[str, float]:
     """Run the command in a clone at ``place``, print its lines as they come, and return when each of LIMITS came."""
     subprocess.run(["git", "clone", "--quiet", str(Path(__file__).parents[1]), str(place)], check=True)
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("AGELAB_", "MAKE"))
-    }
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("AGELAB_", "MAKE"))}
     came: dict[str, float] = {}
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     with subprocess.Popen(
@@ -55,9 +53,7 @@ def carry_out(words: list[str], place: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="bench.first", description="README's first command on an empty store."
-    )
+    parser = argparse.ArgumentParser(prog="bench.first", description="README's first command on an empty store.")
     parser.add_argument("words", nargs="*", help="more words of make: JOBS=2")
     place = Path(tempfile.mkdtemp(prefix="agelab-first-"))
     try:

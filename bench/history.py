@@ -116,9 +116,7 @@ def makings(work: Path) -> Iterator[Finding]:
         for number in range(TIMES):
             home = work / f"{engine}-{number}"
             argv = [sys.executable, "-c", MAKE, spec, str(disk), str(home)]
-            operations, seconds, mib = subprocess.run(
-                argv, check=True, capture_output=True, text=True
-            ).stdout.split()
+            operations, seconds, mib = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split()
             measured.append((float(seconds), int(mib), int(operations)))
         seconds_, mib_, operations_ = min(measured)
         scaled = seconds_ * 1e6 / operations_
@@ -160,9 +158,7 @@ def carried_out(replay: Path, work: Path) -> Finding:
     for _ in range(TIMES):
         with ext4(work, 2) as where:
             started = time.monotonic()
-            done = subprocess.run(
-                [replay, "--allocate", log], cwd=where, check=True, capture_output=True, text=True
-            )
+            done = subprocess.run([replay, "--allocate", log], cwd=where, check=True, capture_output=True, text=True)
             process.run(["sync", "-f", str(where)])
             took = time.monotonic() - started
         counted = done.stdout.split()[1]
@@ -195,9 +191,7 @@ def used(files: int, operations: int) -> bytes:
     return b"".join(b"unlink %s\ncreate %s\nwrite %s 0 4096\n" % (name, name, name) for name in names)
 
 
-def fed(
-    replay: Path, where: Path, options: tuple[str, ...], files: int, operations: int
-) -> tuple[float, int]:
+def fed(replay: Path, where: Path, options: tuple[str, ...], files: int, operations: int) -> tuple[float, int]:
     """Seconds for an operation with so many files there, and the replayer's peak memory, in bytes.
 
     The log is fed through a pipe: its first part can be waited for, and the memory looked at before the end.
@@ -235,8 +229,7 @@ def growths(replay: Path, work: Path) -> Iterator[Finding]:
 
     def best(operations: int, *options: str, where: Path) -> list[tuple[float, int]]:
         measured = {
-            files: [fed(replay, where, options, files, operations) for _ in range(TIMES)]
-            for files in (FEW, MANY)
+            files: [fed(replay, where, options, files, operations) for _ in range(TIMES)] for files in (FEW, MANY)
         }
         return [min(measured[files]) for files in (FEW, MANY)]
 
@@ -277,9 +270,7 @@ def measure(_: argparse.Namespace) -> Answer:
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/var/tmp")) as name:
         work = Path(name)
         replay = work / "replay"
-        process.run(
-            ["gcc", "-std=gnu11", "-O2", "-static", "-o", str(replay), str(tools.SOURCES / "replay.c")]
-        )
+        process.run(["gcc", "-std=gnu11", "-O2", "-static", "-o", str(replay), str(tools.SOURCES / "replay.c")])
         made = list(makings(work))
         ran = [carried_out(replay, work)]
         grown = list(growths(replay, work))

@@ -197,9 +197,7 @@ def _troubles(repository: _Repository, number: int) -> Iterator[str]:
         yield f"fs: mend {file}"
     if number in NO_BUILD:
         file = NO_BUILD[number]
-        repository.write(
-            file, repository.read(file) + f"int unfinished_{number}(void) {{ return missing; }}\n"
-        )
+        repository.write(file, repository.read(file) + f"int unfinished_{number}(void) {{ return missing; }}\n")
         yield f"fs: begin to change {file}"
     waits = "\twhile (!READ_ONCE(pipe_is_ready))\n\t\tcpu_relax();\n"
     flag = "static int pipe_is_ready;\n\n"

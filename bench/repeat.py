@@ -97,9 +97,7 @@ def carry_out(name: str, condition: Condition, home: Path) -> Outcome:
         if condition.rebuilt:
             home = Path(tempfile.mkdtemp(prefix="rebuilt-", dir=home))
             stack.callback(shutil.rmtree, home, ignore_errors=True)
-        place = (
-            Path(stack.enter_context(tempfile.TemporaryDirectory())) if condition.elsewhere else Path.cwd()
-        )
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory())) if condition.elsewhere else Path.cwd()
         if condition.loaded:
             stack.enter_context(busy())
         if condition.paused:
@@ -182,9 +180,7 @@ def complaints(name: str, outcomes: list[Outcome]) -> list[str]:
     for outcome in same[1:]:
         for (first_key, first_digest), (key, digest) in zip(same[0].identity, outcome.identity, strict=True):
             if key != first_key:
-                lines.append(
-                    f"{name}, {outcome.condition}: another inputs key (agelab compare names the input)"
-                )
+                lines.append(f"{name}, {outcome.condition}: another inputs key (agelab compare names the input)")
             elif digest != first_digest:
                 lines.append(f"{name}, {outcome.condition}: the same inputs key, another digest")
     for (first_key, first_digest), (key, digest) in zip(same[0].identity, other.identity, strict=True):
@@ -210,9 +206,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, metavar="N")
     parser.add_argument("--load", action="store_true", help="keep all cores busy during every other run")
     parser.add_argument("--pauses", action="store_true", help="pause the guests of every third run")
-    parser.add_argument(
-        "--rebuild", action="store_true", help="make everything from scratch for the last run"
-    )
+    parser.add_argument("--rebuild", action="store_true", help="make everything from scratch for the last run")
     options = parser.parse_args()
     if options.runs < 2:
         parser.error("there is nothing to compare with fewer than two runs")
@@ -223,9 +217,7 @@ def main() -> int:
     try:
         for name in options.names:
             outcomes = []
-            varied = conditions(
-                options.runs, load=options.load, pauses=options.pauses, rebuild=options.rebuild
-            )
+            varied = conditions(options.runs, load=options.load, pauses=options.pauses, rebuild=options.rebuild)
             for condition in varied:
                 print(f"{name}: {condition}", file=sys.stderr)
                 outcomes.append(carry_out(name, condition, home))

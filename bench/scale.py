@@ -81,13 +81,9 @@ def main(words: list[str]) -> int:
         home.mkdir()
         for part in ("store", "cache"):  # what the cells need is there; the runs are of this bench alone
             (home / part).symlink_to(store.home / part)
-        took, memory = _ran(
-            home, "plan", "aging-ext4", "--seeds", _first(PLANNED), "--slurm", str(place / "array")
-        )
+        took, memory = _ran(home, "plan", "aging-ext4", "--seeds", _first(PLANNED), "--slurm", str(place / "array"))
         size = (place / "array/plan.json").stat().st_size
-        print(
-            f"{PLANNED} cells planned: {took:.1f} s, {memory / 1e6:.0f} MB of memory, {size / 1e6:.1f} MB written"
-        )
+        print(f"{PLANNED} cells planned: {took:.1f} s, {memory / 1e6:.0f} MB of memory, {size / 1e6:.1f} MB written")
         for _ in range(2):  # before the second time all is there that is made once
             brought, began = MadeUp(real), _processor()
             with runner.asked(OPTIONS.changed(fresh=True)) as request:
@@ -100,9 +96,7 @@ def main(words: list[str]) -> int:
         began = time.monotonic()
         took, memory = _ran(home, *RUN)
         seconds = time.monotonic() - began
-        print(
-            f"{cells} cells reused: {took:.1f} s of processor, {seconds:.1f} s, {memory / 1e6:.0f} MB of memory"
-        )
+        print(f"{cells} cells reused: {took:.1f} s of processor, {seconds:.1f} s, {memory / 1e6:.0f} MB of memory")
     return 0
 
 

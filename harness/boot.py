@@ -57,9 +57,7 @@ def read_only(mount: tuple[str, ...]) -> bool:
 class Boot:
     """The state of a boot: its plan, where its steps run and where its events go."""
 
-    def __init__(
-        self, todo: Plan, events: Events, place: Place, held: Path, reset: Callable[[], None]
-    ) -> None:
+    def __init__(self, todo: Plan, events: Events, place: Place, held: Path, reset: Callable[[], None]) -> None:
         self.plan = todo
         self.events = events
         self.place = place

@@ -248,8 +248,7 @@ def _behind(part: Partition, disks: list[str]) -> str:
 def _model(drive: Drive, disks: list[str], dilation: Dilation, block: BlockLayer | None) -> list[str]:
     """Add a modelled drive and its partitions, behind which alone memory stands; the partitions' names."""
     behind = ",".join(
-        f"0x{machine.address(_behind(part, disks)):x}:{part.first}:{part.sectors}"
-        for part in drive.partitions
+        f"0x{machine.address(_behind(part, disks)):x}:{part.first}:{part.sectors}" for part in drive.partitions
     )
     dilation.tell_module()
     first = drive.partitions[0]
@@ -263,9 +262,7 @@ def _model(drive: Drive, disks: list[str], dilation: Dilation, block: BlockLayer
     try:
         ADD.write_text(f"{drive.settings}{places}")
     except OSError as error:
-        raise OSError(
-            f"the module refuses {drive.name}: {error.strerror}; the console may say why"
-        ) from error
+        raise OSError(f"the module refuses {drive.name}: {error.strerror}; the console may say why") from error
     if block:
         block_layer.set_up(Path("/sys/block", drive.name, "queue"), block, dilation)
     return partition(drive.name, drive.partitions)

@@ -53,6 +53,4 @@ class Events:
 
     def not_measured(self, step: str, repetition: int, metric: str, unit: str, why: str) -> None:
         """A value that could not be had, with the reason."""
-        self.emit(
-            "sample", step=step, repetition=repetition, metric=metric, value=None, unit=unit, not_measured=why
-        )
+        self.emit("sample", step=step, repetition=repetition, metric=metric, value=None, unit=unit, not_measured=why)

@@ -142,9 +142,7 @@ def take_memory(memory: Memory, ballast: Path) -> None:
         settled = 0
         size += excess // counters.PAGE * counters.PAGE
         if size < 0:
-            raise OSError(
-                f"the guest has {-excess} bytes of memory less available than the scenario asks for"
-            )
+            raise OSError(f"the guest has {-excess} bytes of memory less available than the scenario asks for")
         if excess > 0:
             os.posix_fallocate(descriptor, 0, size)
         else:
@@ -182,9 +180,7 @@ def wait_until(uptime: float) -> None:
     """
     left = uptime - time.clock_gettime(time.CLOCK_BOOTTIME)
     if left < 0:
-        raise TimeoutError(
-            f"the guest was ready {-left:.3f} s after the moment at which its first step starts"
-        )
+        raise TimeoutError(f"the guest was ready {-left:.3f} s after the moment at which its first step starts")
     time.sleep(left)
 
 

@@ -22,9 +22,7 @@ def lines(device: str, members: tuple[str, ...]) -> list[str]:
             continue
         seen.add(current)
         table += [*mapped(current), *array(current)]
-        waiting += sorted(
-            (slave / "dev").read_text().strip() for slave in (BLOCK / current / "slaves").iterdir()
-        )
+        waiting += sorted((slave / "dev").read_text().strip() for slave in (BLOCK / current / "slaves").iterdir())
     return table
 
 

@@ -61,9 +61,7 @@ def take(
             attached.take_apart(fork)
 
 
-def keep(
-    tar: tarfile.TarFile, name: str, argv: list[str], scratch: Path, environment: Mapping[str, str]
-) -> None:
+def keep(tar: tarfile.TarFile, name: str, argv: list[str], scratch: Path, environment: Mapping[str, str]) -> None:
     """Put what a program prints into the tar. Raises Hung."""
     printed = scratch / "printed"
     done = command(argv, Place(scratch, scratch), environment, PATIENCE, Path("/"), printed=printed)

@@ -45,9 +45,7 @@ def scatter(source: Path, target: Path, seed: int, places: int, at_a_time: int, 
     while True:
         while len(growing) < at_a_time and (following := next(waiting, None)):
             number, path = following
-            growing.append(
-                _grow(source / path, nurseries[draws.randrange(places)] / str(number), target / path, piece)
-            )
+            growing.append(_grow(source / path, nurseries[draws.randrange(places)] / str(number), target / path, piece))
         if not growing:
             break
         growing = [growth for growth in growing if next(growth, DONE) is not DONE]

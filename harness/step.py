@@ -226,9 +226,7 @@ def measure(
     if outcome.refused:
         events.sample(step.name, step.repetition, "refused", outcome.refused, "1")
     elif outcome.status not in step.expect:
-        events.emit(
-            "failed", step=step.name, repetition=step.repetition, status=outcome.status, said=outcome.said
-        )
+        events.emit("failed", step=step.name, repetition=step.repetition, status=outcome.status, said=outcome.said)
     return outcome
 
 
@@ -240,9 +238,7 @@ def record(text: str, step: Step, events: Events) -> None:
         if whole:
             events.sample(step.name, step.repetition, metric, int(words[number]), unit)
         else:
-            printed = (
-                "no whole number" if len(step.records) == 1 else f"not {len(step.records)} whole numbers"
-            )
+            printed = "no whole number" if len(step.records) == 1 else f"not {len(step.records)} whole numbers"
             why = f"the step printed {printed}: {text.strip()[:40]!r}"
             events.not_measured(step.name, step.repetition, metric, unit, why)
 
@@ -266,9 +262,7 @@ def report(
         if before.disk and after.disk:
             sample(metric, getattr(after.disk, metric) - getattr(before.disk, metric), unit)
         else:
-            events.not_measured(
-                step.name, step.repetition, metric, unit, "the kernel keeps no counters of it"
-            )
+            events.not_measured(step.name, step.repetition, metric, unit, "the kernel keeps no counters of it")
     if before.disk and after.disk and after.disk.modelled:
         modelled(before.disk.modelled, after.disk.modelled, sample, events, step)
     else:
@@ -310,9 +304,7 @@ def modelled(
         sample("request_size", round(moved / grown["requests"], 3), "B")
 
 
-def flash(
-    grown: dict[str, int], sample: Callable[[str, float, str], None], events: Events, step: Step
-) -> None:
+def flash(grown: dict[str, int], sample: Callable[[str, float, str], None], events: Events, step: Step) -> None:
     """Emit what the flash of solid-state drives did; nothing where there is none."""
     if "units_programmed" not in grown:
         return

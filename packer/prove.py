@@ -22,9 +22,7 @@ MOUNTPOINT = Path("/run/proof")
 TOOLS = "/run/agelab/tools"  # programs that are in no package, where the proof needs any
 MODULES = Path("/run/agelab/modules")
 PATIENCE = 5.0  # seconds for what a filesystem started to end
-TIMEOUT = (
-    120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
-)
+TIMEOUT = 120  # seconds of the guest for one command: a filesystem that hangs is a finding, not a reason to wait
 WIPED = 4 << 20  # bytes at either end of the disk, where every filesystem keeps what it is recognised by
 FILES = 20
 

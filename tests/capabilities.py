@@ -36,9 +36,7 @@ def skip(capability: str, detail: str = "") -> NoReturn:
 
 def is_allowed(reason: str) -> bool:
     """Return True if a skip names a listed capability."""
-    return reason.removeprefix("Skipped: ").startswith(
-        tuple(f"no {capability}: " for capability in WHY_MISSING)
-    )
+    return reason.removeprefix("Skipped: ").startswith(tuple(f"no {capability}: " for capability in WHY_MISSING))
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason=lacks("root"))

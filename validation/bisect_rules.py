@@ -184,9 +184,7 @@ def rounds_recorded(times: Sequence[float], ratio: float, at: float, random: Ran
     def draw() -> Round:
         nonlocal place
         values = {}
-        for name, factor in random.sample(
-            [("good", 1.0), ("bad", ratio), ("candidate", 1 + at * (ratio - 1))], 3
-        ):
+        for name, factor in random.sample([("good", 1.0), ("bad", ratio), ("candidate", 1 + at * (ratio - 1))], 3):
             values[name] = number(times[place % len(times)] * factor)
             place += 1
         return Round(**values)
@@ -315,9 +313,7 @@ def between_table() -> Iterator[str]:
 
 
 def between_row(clock: str, apart: str, at: float, decisions: Counter[Decision]) -> str:
-    shares = (
-        f"{100 * decisions[decision] / decisions.total():.1f}" for decision in (*TRUTHS, Decision.UNDECIDED)
-    )
+    shares = (f"{100 * decisions[decision] / decisions.total():.1f}" for decision in (*TRUTHS, Decision.UNDECIDED))
     return line([clock, apart, f"{100 * at:.0f}", *shares])
 
 

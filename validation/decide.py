@@ -127,9 +127,7 @@ def judged(a: Floats, b: Floats) -> Judged:
         error = shifts.std(axis=1, ddof=1) / sqrt(corpora)
         general = 2 * stdtr(corpora - 1, -np.abs(mean) / error)
         half = stdtrit(corpora - 1, 1 - float(LEVEL) / 2) * error
-    return Judged(
-        p, delta > 0, opposed, low, high, general, mean > 0, np.exp(mean - half), np.exp(mean + half)
-    )
+    return Judged(p, delta > 0, opposed, low, high, general, mean > 0, np.exp(mean - half), np.exp(mean + half))
 
 
 def _ends(ordered: Floats, sizes: tuple[tuple[int, int], ...], level: float) -> tuple[Floats, Floats]:
@@ -226,8 +224,7 @@ def by_share() -> Iterator[str]:
         shape = partial(interacting, share=share)
         for corpora in CORPORA:
             tied, lead = (
-                [rates(shape, leads, (corpora, runs)) for runs in RUN_SEEDS]
-                for leads in ((TIED, TIED), (LEAD,))
+                [rates(shape, leads, (corpora, runs)) for runs in RUN_SEEDS] for leads in ((TIED, TIED), (LEAD,))
             )
             columns = [
                 [rate.wrong for rate in tied], [rate.found for rate in lead], [rate.hidden for rate in lead],

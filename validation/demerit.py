@@ -92,9 +92,7 @@ def demerit(measured: Sequence[float], modelled: Sequence[float]) -> Demerit:
     """Compare two distributions; of the second there may be a multiple of the first's."""
     times = len(modelled) // len(measured)
     real = [time for time in sorted(measured) for _ in range(times)]
-    squares = (
-        (real_time - model_time) ** 2 for real_time, model_time in zip(real, sorted(modelled), strict=True)
-    )
+    squares = ((real_time - model_time) ** 2 for real_time, model_time in zip(real, sorted(modelled), strict=True))
     return Demerit(fmean(measured), fmean(modelled), sqrt(fmean(squares)))
 
 
@@ -105,9 +103,7 @@ def compare(library: Library, traced: TracedDrive, drive: Drive) -> Result:
     demerits: list[Demerit | None] = []
     for kind in KINDS:
         chosen = [
-            at
-            for at, request in enumerate(traced.requests)
-            if kind == "all" or request.write == (kind == "writes")
+            at for at, request in enumerate(traced.requests) if kind == "all" or request.write == (kind == "writes")
         ]
         measured = [traced.requests[at].response / _US for at in chosen]
         demerits.append(demerit(measured, [run[at] for run in runs for at in chosen]) if chosen else None)
@@ -140,9 +136,7 @@ def page_table(results: Mapping[Figures, Sequence[Result]]) -> str:
     measured = [f"{result.demerits[0].measured:.2f}" if result.demerits[0] else "-" for result in of_drives]
     rows = [["*measured mean, ms*", *measured, *[""] * len(KINDS)]]
     for figures, modelled in results.items():
-        rows.append(
-            [figures.value, *(_percent(result.demerits[0]) for result in modelled), *_means(modelled)]
-        )
+        rows.append([figures.value, *(_percent(result.demerits[0]) for result in modelled), *_means(modelled)])
     return "\n".join(grid(head, rows, ["---", *["---:"] * (len(head) - 1)])) + "\n"
 
 
@@ -163,13 +157,9 @@ def measure(options: argparse.Namespace) -> Answer:
     traced = read_all(options.directory)
     with tempfile.TemporaryDirectory() as directory:
         library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
-        results = {
-            figures: [compare(library, drive, profile(drive, figures)) for drive in traced]
-            for figures in asked
-        }
+        results = {figures: [compare(library, drive, profile(drive, figures)) for drive in traced] for figures in asked}
     printed = (
-        f"figures: {figures.value}\n{columns(HEAD, list(rows(of_drives)))}"
-        for figures, of_drives in results.items()
+        f"figures: {figures.value}\n{columns(HEAD, list(rows(of_drives)))}" for figures, of_drives in results.items()
     )
     return Answer({"demerit": page_table(results)} if options.write else {}, "\n".join(printed))
 
@@ -178,9 +168,7 @@ def main() -> int:
     """Return the exit code."""
     parser = command.parser(__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument(
-        "--figures", choices=[choice.value for choice in Figures], default=Figures.MANUAL.value
-    )
+    parser.add_argument("--figures", choices=[choice.value for choice in Figures], default=Figures.MANUAL.value)
     return command.run(parser, measure)
 
 

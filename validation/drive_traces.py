@@ -292,9 +292,7 @@ def _seek(path: Path, model: Mapping[str, Any]) -> Sequence[tuple[int, float]]:
     if kind in ("hpl", "hplplus10"):
         return _hpl(path.with_suffix(".model"), mechanics, kind, model.get("Number of cylinders"))
     if kind != "extracted":
-        raise InputError(
-            f"{path.with_suffix('.model')}: Seek type {kind!r} is not extracted, hpl or hplplus10"
-        )
+        raise InputError(f"{path.with_suffix('.model')}: Seek type {kind!r} is not extracted, hpl or hplplus10")
     points: list[tuple[int, float]] = []
     wrong = []
     for number, line in enumerate(_text(path).splitlines(), 1):
@@ -321,9 +319,7 @@ def _hpl(path: Path, mechanics: Mapping[str, Any], kind: str, last: Any) -> Sequ
         first = list(map(float, mechanics["First ten seek times"])) if kind == "hplplus10" else []
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path}: its seek curve is not described: {error}") from error
-    distances = sorted(
-        {*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)}
-    )
+    distances = sorted({*range(1, 11), *(round(1.12**n) for n in range(21, 120)), cylinders - 1, round(border)})
 
     def time(distance: int) -> float:
         if distance <= len(first):
@@ -365,6 +361,5 @@ def stands_before(mechanics: Mechanics, requests: Sequence[Request], *, writes_t
 def _agreement(pairs: Sequence[tuple[float, float]], revolution: float) -> float:
     """Return how well the angles agree at the speed that suits them best, from 0 to the number of pairs."""
     return max(
-        abs(sum(cmath.rect(1, tau * (time * speed / revolution - apart)) for time, apart in pairs))
-        for speed in _SPEEDS
+        abs(sum(cmath.rect(1, tau * (time * speed / revolution - apart)) for time, apart in pairs)) for speed in _SPEEDS
     )

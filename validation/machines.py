@@ -124,9 +124,7 @@ def published(path: Path = PUBLISHED) -> list[PublishedFigure]:
                 wrong.append(f"{path.name}, line {number}: {error!r}")
                 continue
             system = f"{row['cpu']}, {row['kernel']}, {row['source']}"
-            figures.append(
-                PublishedFigure(row["cpu"], system, row["metric"].removeprefix("lmbench "), cycles)
-            )
+            figures.append(PublishedFigure(row["cpu"], system, row["metric"].removeprefix("lmbench "), cycles))
     if wrong:
         raise AgelabError("; ".join(wrong))
     return figures
@@ -162,9 +160,7 @@ def cost(counted: Mapping[str, float], figures: Sequence[PublishedFigure], probe
     mean = geometric_mean([means[metric] for metric in FITTED if metric in means])
     systems = [geometric_mean(ratios) for ratios in by_system.values()]
     residuals = {name: ratio / mean for name, ratio in means.items()}
-    waits = {
-        call: (means[metric] - mean) * counted[call] for metric, call in BYTES.items() if metric in means
-    }
+    waits = {call: (means[metric] - mean) * counted[call] for metric, call in BYTES.items() if metric in means}
     return Cost(
         mean,
         min(systems),
@@ -183,8 +179,7 @@ def band(machine: Machine, costs: Mapping[str, Cost]) -> Band:
     """
     own = costs[FAMILY_OF[machine.name]]
     apart = max(
-        max(of_family.cycles / of_family.low, of_family.high / of_family.cycles)
-        for of_family in costs.values()
+        max(of_family.cycles / of_family.low, of_family.high / of_family.cycles) for of_family in costs.values()
     )
     origin: Literal["calibrated", "estimated"] = "estimated"
     if machine.name in MEASURED_MHZ:
@@ -239,9 +234,7 @@ def report(counted: Mapping[str, float], costs: Mapping[str, Cost]) -> tuple[lis
     rows.append(["mean, and its range", "", *ranges])
     rows.append(["spread of the calls", "", *(f"{family.spread:.2f}" for family in costs.values())])
     rows.append(["wait for a byte read, cycles", "", *(f"{family.read:.2f}" for family in costs.values())])
-    rows.append(
-        ["wait for a byte written, cycles", "", *(f"{family.written:.2f}" for family in costs.values())]
-    )
+    rows.append(["wait for a byte written, cycles", "", *(f"{family.written:.2f}" for family in costs.values())])
     return head, rows
 
 

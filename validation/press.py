@@ -114,9 +114,7 @@ class Row(Frozen):
         if not isinstance(drive.medium, RotatingDisk):
             raise InputError(f"{self.drive} has no platters")
         value = self.value * UNITS[self.what][self.unit]
-        return Measurement(
-            drive, drive.medium, self.specimen, self.what, value, self.program, self.by, self.source
-        )
+        return Measurement(drive, drive.medium, self.specimen, self.what, value, self.program, self.by, self.source)
 
 
 def read(path: Path = MEASURED) -> list[Measurement]:
@@ -127,9 +125,7 @@ def read(path: Path = MEASURED) -> list[Measurement]:
             try:
                 measured.append(Row.model_validate(row).measurement())
             except (ValidationError, InputError) as error:
-                raise InputError(
-                    f"{path.name}, line {number}: {error}", hint="correct it, or remove it"
-                ) from error
+                raise InputError(f"{path.name}, line {number}: {error}", hint="correct it, or remove it") from error
     return measured
 
 
@@ -150,9 +146,7 @@ def of_model(library: Library, measurement: Measurement) -> float:
     measure: Mapping[What, Callable[[Native, Drive], float]] = {
         "access": access_ms,
         "outer": lambda native, drive: rate_mb_s(native, drive, 0),
-        "inner": lambda native, drive: rate_mb_s(
-            native, drive, drive.sectors.value - RATE_SECTORS - WARM_SECTORS
-        ),
+        "inner": lambda native, drive: rate_mb_s(native, drive, drive.sectors.value - RATE_SECTORS - WARM_SECTORS),
     }
     return measure[measurement.what](native, measurement.drive)
 
@@ -181,8 +175,7 @@ def compare(measured: Sequence[Measurement]) -> list[Comparison]:
     with tempfile.TemporaryDirectory() as directory:
         library = Library(compiled(Path(directory) / "drive.so", "-O2", "-shared", "-fPIC"))
         return [
-            Comparison(measurement, of_sheet(measurement), of_model(library, measurement))
-            for measurement in measured
+            Comparison(measurement, of_sheet(measurement), of_model(library, measurement)) for measurement in measured
         ]
 
 

@@ -103,9 +103,7 @@ def step_pairs(study: Study, runs: Sequence[RunResult]) -> list[Pair]:
         if metric != BUSY or not elapsed or name == "mkfs" or seconds is None:
             continue
         theirs = float(figure.exact * elapsed.exact / 100 / shrink)
-        compared.append(
-            Pair(name, variant, step, theirs, seconds, _left_out(study, variant, step, theirs, shrink))
-        )
+        compared.append(Pair(name, variant, step, theirs, seconds, _left_out(study, variant, step, theirs, shrink)))
     return compared
 
 
@@ -219,9 +217,7 @@ def between_tables(pairs: Sequence[Pair]) -> str:
     by_step: dict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in counted(pairs):
         by_step[pair.variant, pair.step].append(pair.theirs)
-    apart = [
-        abs(last / first - 1) * 100 for first, last in (some for some in by_step.values() if len(some) == 2)
-    ]
+    apart = [abs(last / first - 1) * 100 for first, last in (some for some in by_step.values() if len(some) == 2)]
     if not apart:
         return ""
     return (
@@ -240,9 +236,7 @@ def share_rows(shares: Sequence[Share]) -> Iterator[list[str]]:
 SHARE_HEAD = ("variant", "step", "metric", "theirs", "ours")
 
 
-def page(
-    study: str, pairs: Sequence[Pair], beside: Sequence[Share], runs: Sequence[RunResult]
-) -> Iterator[str]:
+def page(study: str, pairs: Sequence[Pair], beside: Sequence[Share], runs: Sequence[RunResult]) -> Iterator[str]:
     """Yield the lines of a study in the document."""
     machines = ", ".join(dict.fromkeys(f"`{cell.cell.machine}`" for run in runs for cell in run.cells))
     seeds = len({cell.cell.seed for run in runs for cell in run.cells})
@@ -268,9 +262,7 @@ def by_study(runs: Iterable[RunResult]) -> Mapping[str, list[RunResult]]:
     for name, some in grouped.items():
         scales = {run.plan.scale for run in some}
         if len(scales) > 1:
-            raise InputError(
-                f"the runs of {name} are of several scales ({', '.join(sorted(scales))}): give one"
-            )
+            raise InputError(f"the runs of {name} are of several scales ({', '.join(sorted(scales))}): give one")
     return grouped
 
 

@@ -63,9 +63,7 @@ def greedy(alpha: float, units: int) -> float:
     return units / (units - (left - 1))
 
 
-def modelled(
-    library: Library, percent: int, begin: int, lines: int, capacities: int, parts: int
-) -> list[float]:
+def modelled(library: Library, percent: int, begin: int, lines: int, capacities: int, parts: int) -> list[float]:
     """Return that of the model, over each part of random writes of so many of its capacities."""
     units = lines * LINE_UNITS
     all_lines = lines * (100 + percent) // 100 + KEPT

@@ -163,9 +163,7 @@ def _profile(drive: TracedDrive, figures: Figures) -> Drive:
         name=drive.name.lower().replace("_", "-"),
         summary=drive.name,
         sources={},
-        sectors=_whole(
-            max([mechanics.sectors, *(request.first + request.sectors for request in drive.requests)])
-        ),
+        sectors=_whole(max([mechanics.sectors, *(request.first + request.sectors for request in drive.requests)])),
         **_overheads(electronics, figures),
         queue_depth=_whole(1),
         max_request_kib=_whole(max(4, *(-(-request.sectors // _KIB) for request in drive.requests))),

@@ -85,16 +85,13 @@ def line_rows(python: str | None) -> Iterator[str]:
             stepped = 1 + CHANCE * drawn(random, shape, (LINES, points))
             stepped *= 1 + STEP * (np.arange(points) >= at[:, None])
             repeats = 1 + CHANCE * drawn(random, shape, (LINES, REPEATS, SEEDS))
-            answers = [
-                [[ours(*pair) for pair in zip(some, repeats, strict=True)] for some in (still, stepped)]
-            ]
+            answers = [[[ours(*pair) for pair in zip(some, repeats, strict=True)] for some in (still, stepped)]]
             if python:
                 answers.append([theirs([*some], python) for some in (still, stepped)])
             shares = []
             for false, found in answers:
                 hits = sum(
-                    any(abs(place - where) <= OFF for place in places)
-                    for places, where in zip(found, at, strict=True)
+                    any(abs(place - where) <= OFF for place in places) for places, where in zip(found, at, strict=True)
                 )
                 shares += [sum(map(bool, false)), hits]
             yield line([shape, str(points), *(f"{100 * share / LINES:.1f}" for share in shares)])
@@ -187,9 +184,7 @@ def tree_rows() -> Iterator[str]:
             accused += bool(found - GUILTY.keys())
             cells.append(len(runs.cells))
         shares = [f"{number} of {len(TREES)}" for number in (whole, accused)]
-        yield line(
-            [f"{100 * chance:g}", *shares, f"{np.mean(cells):.0f}", str(max(cells)), str(SEEDS * len(points))]
-        )
+        yield line([f"{100 * chance:g}", *shares, f"{np.mean(cells):.0f}", str(max(cells)), str(SEEDS * len(points))])
 
 
 SCENARIO, PROGRAM = Path(__file__).with_name("planted-work.toml"), Path(__file__).with_name("planted_work.c")
@@ -237,11 +232,7 @@ def plant(directory: Path) -> str:
     shutil.copy(SCENARIO, directory)
     (directory / "work").touch(mode=0o755)  # each night brings the one that it has built
     track = planted_track().model_dump(exclude_defaults=True)
-    rows = [
-        f"{name} = {json.dumps(value)}"
-        for name, value in track.items()
-        if not isinstance(value, dict | tuple)
-    ]
+    rows = [f"{name} = {json.dumps(value)}" for name, value in track.items() if not isinstance(value, dict | tuple)]
     rows += ["[program]", *(f"{name} = {json.dumps(value)}" for name, value in track["program"].items())]
     for watch in track["watch"]:
         rows += ["[[watch]]", *(f"{name} = {json.dumps(value)}" for name, value in watch.items())]
@@ -253,9 +244,7 @@ def git_in(tree: Path, *argv: str, when: int = FIRST) -> None:
     """Run git in a work tree of ours, as one author."""
     who = {"NAME": "A. Developer", "EMAIL": "developer@example.org", "DATE": f"{when} +0000"}
     env = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in who.items()}
-    subprocess.run(
-        ["git", *argv], cwd=tree, check=True, env={**git.ENVIRONMENT, **env, "PATH": "/usr/bin:/bin"}
-    )
+    subprocess.run(["git", *argv], cwd=tree, check=True, env={**git.ENVIRONMENT, **env, "PATH": "/usr/bin:/bin"})
 
 
 def measure(options: argparse.Namespace) -> Answer:

@@ -116,18 +116,12 @@ def flash_figures(drive: Drive, flash: Flash, results: Results, guest: Guest) ->
     interface = drive.interface.mb_per_s.value
     read, write = (min(rate.value, interface) for rate in (flash.read_mb_s, flash.write_mb_s))
     latency = drive.overhead_us.value + flash.read_us.value + SMALL / read
-    deep = 1e6 / max(
-        flash.read_us.value / flash.channels.value, SMALL / read, latency / drive.queue_depth.value
-    )
+    deep = 1e6 / max(flash.read_us.value / flash.channels.value, SMALL / read, latency / drive.queue_depth.value)
     return [
         Figure(drive.name, "read rate, MB/s", read, _rate(drive, STREAM, results["read"])),
         Figure(drive.name, "write rate, MB/s", write, _rate(drive, STREAM, results["write"])),
-        Figure(
-            drive.name, "random read, us", latency, results["random"] / RANDOM_READS / 1e3 - guest.path_us
-        ),
-        Figure(
-            drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / results["deep"], deep < SHARE * guest.most
-        ),
+        Figure(drive.name, "random read, us", latency, results["random"] / RANDOM_READS / 1e3 - guest.path_us),
+        Figure(drive.name, "deep reads/s", deep, DEEP_READS * 1e9 / results["deep"], deep < SHARE * guest.most),
     ]
 
 
@@ -141,8 +135,7 @@ def curve(drive: Drive, disk: RotatingDisk, results: Results) -> Curve:
     ]
     whole = places(drive)[-1]
     rates = [
-        (first / whole, _rate(drive, PLACE, took))
-        for first, took in zip(places(drive), results["rates"], strict=True)
+        (first / whole, _rate(drive, PLACE, took)) for first, took in zip(places(drive), results["rates"], strict=True)
     ]
     return Curve(drive, disk, seeks, rates)
 

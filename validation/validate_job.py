@@ -148,8 +148,7 @@ def disk_steps(drive: Drive, disk: RotatingDisk) -> list[Step]:
     scattered = [tracks.draw(random, track) for track in parts]
     edges = (tracks.cylinders - 1) * disk.heads.value, 0
     strokes = [
-        fresh.draw(tracks, random, edges[n % 2] + random.randrange(disk.heads.value))
-        for n in range(2 * STROKES)
+        fresh.draw(tracks, random, edges[n % 2] + random.randrange(disk.heads.value)) for n in range(2 * STROKES)
     ]
     groups = []
     for distance in distances(tracks.cylinders):
@@ -216,9 +215,7 @@ def job(drives: Sequence[Drive]) -> list[dict[str, Any]]:
                 "name": name,
                 "settings": geometry.module_parameters(drive, name=name, run_seed=1, index=number),
                 "window": 0 if disk else WINDOW // SECTOR,
-                "steps": disk_steps(drive, medium)
-                if isinstance(medium, RotatingDisk)
-                else flash_steps(drive),
+                "steps": disk_steps(drive, medium) if isinstance(medium, RotatingDisk) else flash_steps(drive),
             }
         )
     return jobs

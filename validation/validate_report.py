@@ -129,8 +129,7 @@ def _table(figures: Iterable[Figure]) -> list[str]:
     ]
     for drive, of_drive in drives.items():
         cells = (
-            f" {number(figure.sheet)} | {number(figure.measured)} | {figure.deviation_text} |"
-            for figure in of_drive
+            f" {number(figure.sheet)} | {number(figure.measured)} | {figure.deviation_text} |" for figure in of_drive
         )
         lines.append(f"| `{drive}` |" + "".join(cells))
     return lines
@@ -139,9 +138,7 @@ def _table(figures: Iterable[Figure]) -> list[str]:
 def document(report: Report) -> str:
     """Write the block of docs/validation.md on disks and flash."""
     disks = {curve.drive.name for curve in report.curves}
-    worst = max(
-        (figure for figure in report.figures if figure.reachable), key=lambda figure: abs(figure.deviation)
-    )
+    worst = max((figure for figure in report.figures if figure.reachable), key=lambda figure: abs(figure.deviation))
     beyond = [
         f"\n  `{figure.drive}` can {number(figure.sheet)}, of which the guest shows {number(figure.measured)}: "
         "not counted."

@@ -118,9 +118,7 @@ class StepFloor(Frozen):
     metric: Label
     unit: Label
     places: Annotated[int, Field(ge=1)] = Field(description="repetitions of the step, in all variants")
-    widest: PairedSample = Field(
-        description="the one with the largest spread, as a share of its median: the floor"
-    )
+    widest: PairedSample = Field(description="the one with the largest spread, as a share of its median: the floor")
     farthest: PairedSample = Field(description="the one whose two medians lie farthest apart")
 
     @property
@@ -219,9 +217,7 @@ def record_calibration(store: Store, host: MeasuredHost, calibration: Calibratio
         known = before.calibrations if before else ()
         kept = [earlier for earlier in known if earlier.question != calibration.question]
         path.parent.mkdir(parents=True, exist_ok=True)
-        checksummed.write_sealed(
-            path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration))
-        )
+        checksummed.write_sealed(path, HostRecord(schema=SCHEMA, host=host, calibrations=(*kept, calibration)))
     return path
 
 
@@ -278,9 +274,7 @@ class HostNoise:
         """Return how far values of a step spread by chance, as a share of their median; None where unknown."""
         shares = [floors.shares[step, metric] for floors in self.known if (step, metric) in floors.shares]
         if not shares and self.widest:
-            shares = [
-                share for floors in self.known for at, share in floors.shares.items() if at[1] == metric
-            ]
+            shares = [share for floors in self.known for at, share in floors.shares.items() if at[1] == metric]
         return max(shares, default=None)
 
     def __call__(self, pair: SeriesPair) -> Fraction | None:

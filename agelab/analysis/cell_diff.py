@@ -33,9 +33,7 @@ class ValueDifference:
         before, after = ([str(word) for word in side] for side in (self.left, self.right))
         removed: list[Any] = []
         added: list[Any] = []
-        for _, a, b, c, d in (
-            c for c in SequenceMatcher(None, before, after, False).get_opcodes() if c[0] != "equal"
-        ):
+        for _, a, b, c, d in (c for c in SequenceMatcher(None, before, after, False).get_opcodes() if c[0] != "equal"):
             removed += self.left[a:b]
             added += self.right[c:d]
         return removed, added

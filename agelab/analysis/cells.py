@@ -306,8 +306,7 @@ def pair_groups(
             fitting = (
                 other
                 for other in rest
-                if (any_variant or group.variant == other.variant)
-                and (group.layout == other.layout or not same_layout)
+                if (any_variant or group.variant == other.variant) and (group.layout == other.layout or not same_layout)
             )
             if at not in matched and (other := next(fitting, None)):
                 rest.remove(other)
@@ -388,10 +387,7 @@ def kernel_names(kernels: Sequence[RunKernel]) -> list[str]:
         f"{name}@{ref[1][:REF]}" if ref and names.count(name) > 1 else name
         for name, ref in zip(names, refs, strict=True)
     ]
-    return [
-        f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name
-        for at, name in enumerate(named)
-    ]
+    return [f"{name}#{named[:at].count(name) + 1}" if named.count(name) > 1 else name for at, name in enumerate(named)]
 
 
 def distinct_names(keys: Sequence[tuple[str, ...]]) -> list[str]:

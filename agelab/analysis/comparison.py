@@ -66,9 +66,7 @@ def parse_selector(runs: Path, words: str) -> Selector:
     if not name:
         raise InputError(f"{words!r} names no run", hint="like latest:ext4; agelab list names them")
     if colon and not choices.strip(","):
-        raise InputError(
-            f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants"
-        )
+        raise InputError(f"{words!r} names no variant", hint=f"like {name}:ext4, or {name} for all of its variants")
     run = load(run_lookup.find(runs, name))
     return Selector(words, run, parse_choices(run, choices))
 
@@ -83,9 +81,7 @@ def parse_choices(run: RunResult, choices: str) -> dict[str, str]:
             known = {axis: [axis_value(cell, axis) for cell in cells] for axis in ("variant", "layout")}
             axis = next((axis for axis, values in known.items() if word in values), "")
             if not axis:
-                raise no_match_error(
-                    run, f"variant or layout {word!r}", [v for vs in known.values() for v in vs]
-                )
+                raise no_match_error(run, f"variant or layout {word!r}", [v for vs in known.values() for v in vs])
             value = word
         elif axis not in AXES:
             raise unknown("choice", axis, AXES)
@@ -173,9 +169,7 @@ def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
     return whole
 
 
-def uncompared_groups(
-    comparisons: Sequence[Comparison], sides: Sequence[Selector]
-) -> Mapping[str, list[str]]:
+def uncompared_groups(comparisons: Sequence[Comparison], sides: Sequence[Selector]) -> Mapping[str, list[str]]:
     """List each run's groups that no comparison has, because another run lacks them; none where sides choose."""
     compared = {(group.run.name, group.name) for comparison in comparisons for group in comparison.groups}
     left_out: dict[str, list[str]] = {}

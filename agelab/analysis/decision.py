@@ -57,9 +57,7 @@ def parse_question(text: str, own: Mapping[str, Metric] | None = None) -> Questi
     if known is None:
         raise unknown("metric", measure.metric, list(metrics))
     if len(words) == 1 and known.better is None:
-        raise InputError(
-            f"--ask {text}: of {measure.metric} neither much nor little is worse; ask A:B:{measure}"
-        )
+        raise InputError(f"--ask {text}: of {measure.metric} neither much nor little is worse; ask A:B:{measure}")
     extreme, sides = (words[0], ()) if len(words) == 1 else ("", tuple(words))
     return Question(measure, extreme, sides, known.better)
 

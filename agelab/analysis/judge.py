@@ -151,9 +151,7 @@ class Ranked:
     @property
     def holds(self) -> bool:
         """True if the first comes first on other files, whatever it does on these: all pairs at once say so."""
-        return len(self.order) > 1 and all(
-            against.for_others is self._way(of) for (_, of), against in self._others
-        )
+        return len(self.order) > 1 and all(against.for_others is self._way(of) for (_, of), against in self._others)
 
     @property
     def on_other_files(self) -> str:

@@ -118,9 +118,7 @@ class Sweep:
         entries = self.entries[row]
         if entries[-1] is None or not entries[-1].unsupported:
             return None
-        ran = [
-            name for name, entry in zip(self.names, entries, strict=True) if entry and not entry.unsupported
-        ]
+        ran = [name for name, entry in zip(self.names, entries, strict=True) if entry and not entry.unsupported]
         return ran[-1] if ran else ""
 
 

@@ -77,9 +77,7 @@ class Tally:
         return [result for result in self.results if result.verdict == wanted]
 
 
-def results(
-    run: RunDirectory, cases: Mapping[str, CaseOf], expected: Expected | None = None
-) -> list[CaseResult]:
+def results(run: RunDirectory, cases: Mapping[str, CaseOf], expected: Expected | None = None) -> list[CaseResult]:
     """Return how each test of a run ended with each seed, and each of its parts; ``cases`` by the name of a variant."""
     plan, ends, samples = run.read_all()
     known = expected or Expected()

@@ -29,9 +29,7 @@ INK_COLOURS = ("#0072b2", "#c8500a", "#00805c", "#b3478f", "#8a6d00", "#222222",
 """Colours of a picture of its own, of like strength, that differ to colour-blind eyes; in grey the shapes differ."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 PLOT_HEIGHT = 360
-_DESCRIBED = re.compile(
-    r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="symbol mark"([^>]*)/>'
-)
+_DESCRIBED = re.compile(r' aria-label="([^"]*)" role="graphics-symbol" aria-roledescription="symbol mark"([^>]*)/>')
 """A point with a description, as Vega writes it."""
 LINE = {"type": "line", "strokeWidth": 1.8, "invalid": "break-paths-show-domains"}
 Point = tuple[float, float | None]
@@ -169,9 +167,7 @@ def plot(
     spec = {
         "title": {
             "text": svg.folded(svg.plain(title), 84),
-            "subtitle": svg.folded(note if series else "nothing was measured", 120)
-            if note or not series
-            else [],
+            "subtitle": svg.folded(note if series else "nothing was measured", 120) if note or not series else [],
             "anchor": "start",
             "subtitleColor": svg.FAINT,
         },
@@ -196,9 +192,7 @@ def plot(
     }
     head, _, rest = _drawn(spec).partition(">")
     rest = rest.replace("currentColor", svg.INK).replace("var(--line)", "#dddddd")
-    described = (
-        f"<title>{svg.words(title)}</title><desc>{svg.words(' '.join(_in_words(y_axis, series)))}</desc>"
-    )
+    described = f"<title>{svg.words(title)}</title><desc>{svg.words(' '.join(_in_words(y_axis, series)))}</desc>"
     return f'{head} role="img">{described}{rest}\n'
 
 
@@ -216,9 +210,7 @@ def _in_words(y_axis: str, series: Mapping[str, Sequence[Point]]) -> Iterator[st
             )
 
 
-def _layer(
-    mark: dict[str, Any], place: dict[str, Any], x: dict[str, Any], field: str, **more: Any
-) -> dict[str, Any]:
+def _layer(mark: dict[str, Any], place: dict[str, Any], x: dict[str, Any], field: str, **more: Any) -> dict[str, Any]:
     """A mark at a field's value."""
     return {"mark": mark, "encoding": {**place, "x": {"field": field, **x}, **more}}
 

@@ -151,9 +151,7 @@ def discard(path: Path) -> None:
         try:
             process.run(["umount", "--", str(place)])
         except process.ProcessFailed as error:
-            raise HostError(
-                f"{path} cannot be removed: {place} is mounted in it", hint=f"umount {place}"
-            ) from error
+            raise HostError(f"{path} cannot be removed: {place} is mounted in it", hint=f"umount {place}") from error
     if path.is_dir() and not path.is_symlink():
         with suppress(RecursionError):  # of a tree that is deeper than Python's calls
             shutil.rmtree(path, ignore_errors=True)

@@ -65,9 +65,7 @@ class GitRepository:
             self._show_in(view)
             work_tree = self.top if self.top != self.git_dir else None
             timeout = None if stdout else _QUERY_SECONDS
-            return run(
-                view, argv, work_tree=work_tree, env=env, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout
-            )
+            return run(view, argv, work_tree=work_tree, env=env, ok=ok, stdin=stdin, stdout=stdout, timeout=timeout)
 
     def _show_in(self, view: Path) -> None:
         """Make ``view`` a git directory with what this repository holds, which nobody else can read."""
@@ -183,9 +181,7 @@ def version() -> str:
 
 def init_bare(directory: Path, names: str = "sha1") -> None:
     """Make a bare repository of ours, whose objects have names by sha1 or sha256."""
-    process.run(
-        ["git", "init", "--quiet", "--bare", f"--object-format={names}", str(directory)], env=ENVIRONMENT
-    )
+    process.run(["git", "init", "--quiet", "--bare", f"--object-format={names}", str(directory)], env=ENVIRONMENT)
 
 
 def borrow_objects(directory: Path, objects: Path) -> None:

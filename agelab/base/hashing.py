@@ -58,9 +58,7 @@ def _as_data(part: Any) -> Any:
     empty fields out.
     """
     if isinstance(part, ast.JoinedStr):
-        return {
-            "JoinedStr": [_as_data(value) for value in part.values if getattr(value, "value", None) != ""]
-        }
+        return {"JoinedStr": [_as_data(value) for value in part.values if getattr(value, "value", None) != ""]}
     if isinstance(part, ast.AST):
         fields = {name: _as_data(value) for name, value in ast.iter_fields(part) if value not in (None, [])}
         return {type(part).__name__: fields}
@@ -77,11 +75,7 @@ def _syntax(path: Path) -> ast.Module:
 
 
 def _is_loose_string(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 class _Imports(ast.NodeTransformer):
@@ -101,9 +95,7 @@ class _Imports(ast.NodeTransformer):
         for alias in node.names:
             name, inner = node.module or "", f"{node.module}.{alias.name}"
             if self._is_module(inner):
-                statements.append(
-                    ast.Import([ast.alias(_module_hash(inner, self.root), alias.asname or alias.name)])
-                )
+                statements.append(ast.Import([ast.alias(_module_hash(inner, self.root), alias.asname or alias.name)]))
             elif self._is_module(name) or self._is_module(f"{name}.__init__"):
                 of = name if self._is_module(name) else f"{name}.__init__"
                 statements.append(ast.ImportFrom(_module_hash(of, self.root), [alias], node.level))

@@ -35,9 +35,7 @@ def of_error(error: BaseException) -> HostError | None:
     text = str(error).lower()
     # A pipe that takes no more for now is EAGAIN, too, and says how much it took.
     number = error.errno if isinstance(error, OSError) and not hasattr(error, "characters_written") else None
-    if isinstance(error, MemoryError) or (
-        isinstance(error, ImportError) and any(word in text for word in OF_LOADER)
-    ):
+    if isinstance(error, MemoryError) or (isinstance(error, ImportError) and any(word in text for word in OF_LOADER)):
         number = errno.ENOMEM
     elif isinstance(error, RuntimeError) and OF_THREADS in text:
         number = errno.EAGAIN

@@ -66,9 +66,7 @@ class ProcessFailed(HostError):
         self.returncode = returncode
         self.stderr = stderr
         tail = "\n".join(stderr.strip().splitlines()[-12:])
-        how = (
-            f"failed (exit {returncode})" if returncode >= 0 else f"was ended by {Signals(-returncode).name}"
-        )
+        how = f"failed (exit {returncode})" if returncode >= 0 else f"was ended by {Signals(-returncode).name}"
         super().__init__(
             f"{argv[0]} {how}" + (f":\n{tail}" if tail else ""),
             hint="to see it again: " + (rerun or shlex.join(argv)),
@@ -170,9 +168,7 @@ def run(
         except FileNotFoundError as error:
             raise not_installed(argv[0], error) from error
         except TooMuchOutput as error:
-            raise TooMuchOutput(
-                f"{argv[0]}: {error}", hint=f"to see it: {shell_line(argv, cwd, env)}"
-            ) from error
+            raise TooMuchOutput(f"{argv[0]}: {error}", hint=f"to see it: {shell_line(argv, cwd, env)}") from error
         except subprocess.TimeoutExpired as error:
             raise TimedOut(
                 f"{argv[0]} did not finish within {timeout:g} s",
@@ -250,9 +246,7 @@ def _communicate(
     return b"", b""
 
 
-def _has_ended(
-    child: subprocess.Popen[bytes], readers: Sequence[_OutputReader], seconds: float | None
-) -> bool:
+def _has_ended(child: subprocess.Popen[bytes], readers: Sequence[_OutputReader], seconds: float | None) -> bool:
     """Wait until the child has ended and all of its output is read, or so many seconds."""
     until = None if seconds is None else time.monotonic() + seconds
     for reader in readers:

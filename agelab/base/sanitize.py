@@ -57,9 +57,7 @@ def escape_json(value: Any) -> Any:
         case str():
             return escape_controls(value, kept="")
         case dict():
-            return {
-                escape_controls(str(name), kept=""): escape_json(member) for name, member in value.items()
-            }
+            return {escape_controls(str(name), kept=""): escape_json(member) for name, member in value.items()}
         case list() | tuple():
             return [escape_json(element) for element in value]
     return value

@@ -42,9 +42,7 @@ class Shorthand(Frozen):
         return dict.fromkeys(cls.short_for, raw) if short else raw
 
     @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Return the schema of a file's value, the short one or the table; results have the table alone."""
         reference = handler(core_schema)
         if handler.mode == "validation":
@@ -85,9 +83,7 @@ def _suite(name: str) -> str:
     return name
 
 
-DebianSuite = Annotated[
-    str, AfterValidator(_suite), WithJsonSchema({"type": "string", "enum": ["", *SUITES]})
-]
+DebianSuite = Annotated[str, AfterValidator(_suite), WithJsonSchema({"type": "string", "enum": ["", *SUITES]})]
 """A suite of Debian; empty: the usual one."""
 
 
@@ -146,9 +142,7 @@ def _layout_name(name: str) -> str:
     return name
 
 
-LayoutName = Annotated[
-    str, AfterValidator(_layout_name), WithJsonSchema({"type": "string", "enum": layout_names()})
-]
+LayoutName = Annotated[str, AfterValidator(_layout_name), WithJsonSchema({"type": "string", "enum": layout_names()})]
 """Structure of the disk under test: a file of scenarios/layouts (agelab.scenario.layout)."""
 
 
@@ -158,9 +152,7 @@ def _corpus_kind(name: str) -> str:
     return name
 
 
-CorpusKind = Annotated[
-    str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})
-]
+CorpusKind = Annotated[str, AfterValidator(_corpus_kind), WithJsonSchema({"type": "string", "enum": corpus_names()})]
 """Name of a seeded corpus: a file in ``agelab/data/corpus``."""
 
 

@@ -201,10 +201,7 @@ agelab help
 }
 """What a verb does, in a line, and below it commands that show it. A new one has its text here, and its command in
 the module of its name in ``agelab/cli/``."""
-GROUPS = {
-    group: {verb: Verb(*text.split("\n", 1)) for verb, text in texts.items()}
-    for group, texts in _TEXTS.items()
-}
+GROUPS = {group: {verb: Verb(*text.split("\n", 1)) for verb, text in texts.items()} for group, texts in _TEXTS.items()}
 """Each verb by what it is for."""
 VERBS = {verb: about for verbs in GROUPS.values() for verb, about in verbs.items()}
 _COMMAND = re.compile(rf"(?<![\w./-])(?:\.venv/bin/)?agelab (?=(?:{'|'.join(VERBS)})\b)")

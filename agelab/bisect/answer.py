@@ -58,9 +58,7 @@ class BisectAnswer(Frozen):
     format: Literal[1] = 1
     bisect: str
     what: str = Field(description="the metric or symptom that tells good from bad")
-    possible: tuple[str, ...] = Field(
-        description="the first bad kernel; several if those between were skipped"
-    )
+    possible: tuple[str, ...] = Field(description="the first bad kernel; several if those between were skipped")
     names: tuple[str, ...] = Field(description="names of the possible kernels")
     details: dict[str, str] = Field({}, description="author, date and name of the commit found")
     before: KernelPoint
@@ -70,12 +68,8 @@ class BisectAnswer(Frozen):
     judged: tuple[KernelPoint, ...] = Field(description="kernels judged, in that order")
     steps: int = Field(description="kernels judged between the two ends")
     skipped: int
-    undecided: int = Field(
-        description="skipped kernels that were measured but could be called neither good nor bad"
-    )
-    floor: float | None = Field(
-        description="the larger spread of run seeds of the two ends; null in the wall clock"
-    )
+    undecided: int = Field(description="skipped kernels that were measured but could be called neither good nor bad")
+    floor: float | None = Field(description="the larger spread of run seeds of the two ends; null in the wall clock")
     error: float | None = Field(
         description="upper bound on the probability of a wrong answer; null where the rule has none"
     )
@@ -134,9 +128,7 @@ def write_answer(directory: BisectDirectory, change: FoundChange) -> BisectAnswe
         remarks=tuple(_remarks(question, good, bad, judged, floor)),
         script=str(directory.path / SCRIPT_FILE),
     )
-    script = reproduce_script(
-        directory.path.parents[1], question, change.before, change.after, answer.names[-1]
-    )
+    script = reproduce_script(directory.path.parents[1], question, change.before, change.after, answer.names[-1])
     (directory.path / SCRIPT_FILE).write_text(script, encoding="utf-8")
     checksummed.write(directory.path / ANSWER_FILE, answer.model_dump_json(indent=1))
     return answer
@@ -145,9 +137,7 @@ def write_answer(directory: BisectDirectory, change: FoundChange) -> BisectAnswe
 def _point(
     question: BisectQuestion, kernel: str, outcomes: Sequence[KernelOutcome], verdict: KernelVerdict | None
 ) -> KernelPoint:
-    measured = [
-        outcome for outcome in outcomes if outcome.kind is OutcomeKind.MEASURED and outcome.value is not None
-    ]
+    measured = [outcome for outcome in outcomes if outcome.kind is OutcomeKind.MEASURED and outcome.value is not None]
     end = Decision.GOOD if kernel == question.kernels[0] else Decision.BAD
     last = outcomes[-1] if outcomes else None
     return KernelPoint(
@@ -222,9 +212,7 @@ def _remarks(
     wrong.sort(key=lambda pair: pair[0], reverse=True)
     if wrong:
         figures = ValueFormat.of(points, float(floor))
-        remarks.append(
-            "not monotonic: an earlier kernel is nearer to bad than a later one, by more than the floor:"
-        )
+        remarks.append("not monotonic: an earlier kernel is nearer to bad than a later one, by more than the floor:")
         remarks += _first_lines(
             [
                 f"  {early.name}, {figures.format_point(early)}, comes before {late.name}, {figures.format_point(late)}"
@@ -277,9 +265,7 @@ SEED = 1
 """The run seed of both profiles: one is enough, since samples repeat."""
 
 
-def take_profiles(
-    directory: BisectDirectory, store: Store, answer: BisectAnswer
-) -> tuple[StepStacks, StepStacks]:
+def take_profiles(directory: BisectDirectory, store: Store, answer: BisectAnswer) -> tuple[StepStacks, StepStacks]:
     """Profile the judged step with the kernels before and after the change; return its stacks on both sides.
 
     Cells that the bisect has run are not run again; only the profiling pass is. Raises InputError where a kernel's pass

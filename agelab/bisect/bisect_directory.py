@@ -39,9 +39,7 @@ class GitTree(Frozen):
     """A git tree of kernels and the two ends of the search."""
 
     path: str
-    options: str = Field(
-        "", description="options of every kernel built from it: ,base=...,config=...,patches=..."
-    )
+    options: str = Field("", description="options of every kernel built from it: ,base=...,config=...,patches=...")
     good: str = Field(description="commit of the good end")
     bad: str
 
@@ -67,18 +65,14 @@ class BisectQuestion(Frozen):
     kernels: tuple[str, ...] = Field(
         description="specs from good to bad, all that are searched; for a tree the two ends"
     )
-    candidates: int = Field(
-        ge=1, description="number of kernels that could be the first bad one, bad included"
-    )
+    candidates: int = Field(ge=1, description="number of kernels that could be the first bad one, bad included")
     metric: Measure | None = Field(None, description="step, repetition (0: the mean over all) and metric")
     crash: str = Field("", description="workload of agelab crash, whose violations are the metric")
     symptom: Symptom | None = None
     threshold: str | None = Field(None, description="boundary between good and bad, in the metric's unit")
     relative: str | None = Field(None, description="the same, relative to good's median: 0.1")
     rounds: int = Field(description="wall clock: maximum number of rounds for each step")
-    alpha: str = Field(
-        description="wall clock: upper bound on the probability of a wrong answer, shared by all steps"
-    )
+    alpha: str = Field(description="wall clock: upper bound on the probability of a wrong answer, shared by all steps")
     seed: int = Field(description="wall clock: seed of the random order of runs in each round")
     profile: bool = Field(False, description="profile both neighbours of the change when it is found")
     files: dict[str, str] = Field({}, description="files named by kernel options: path -> sha256")
@@ -170,9 +164,7 @@ class BisectDirectory:
         Raises InputError.
         """
         if self.path.resolve().parent != store.bisects.resolve():
-            raise InputError(
-                f"{self.path} is a bisect of another store", hint="go on there: AGELAB_HOME=<its store>"
-            )
+            raise InputError(f"{self.path} is a bisect of another store", hint="go on there: AGELAB_HOME=<its store>")
         for path in self.path.iterdir():
             if path.name != self.git.name and (path.is_symlink() or not path.is_file()):
                 raise InputError(
@@ -251,6 +243,4 @@ class BisectDirectory:
 
 def _joined(records: Mapping[str, bytes]) -> bytes:
     """Return all records as one content, which no other records have."""
-    return b"".join(
-        b"%s %d\n%s" % (name.encode(), len(records[name]), records[name]) for name in sorted(records)
-    )
+    return b"".join(b"%s %d\n%s" % (name.encode(), len(records[name]), records[name]) for name in sorted(records))

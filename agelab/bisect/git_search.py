@@ -19,9 +19,7 @@ _ENDED = re.compile(r"^# (first bad commit: \[|only skipped commits left to test
 _POSSIBLE = re.compile(r"^# possible first bad commit: \[(\w+)\]", re.MULTILINE)
 
 
-def resolve_tree(
-    path: Path, good: str, bad: str, options: str, *, dirty: bool = False
-) -> tuple[GitTree, int]:
+def resolve_tree(path: Path, good: str, bad: str, options: str, *, dirty: bool = False) -> tuple[GitTree, int]:
     """Resolve both ends to commits; return the tree and the number of commits that could be the first bad one.
 
     Raises InputError for a path that is no git tree or no kernel tree, uncommitted changes (unless ``dirty``),
@@ -143,9 +141,7 @@ def resolve_commit(repository: GitRepository, option: str, ref: str) -> str:
     )
     if commit is None:
         refs = (
-            source_tree.query_git(
-                repository, ["for-each-ref", "--format=%(refname:short)", "refs/tags", "refs/heads"]
-            )
+            source_tree.query_git(repository, ["for-each-ref", "--format=%(refname:short)", "refs/tags", "refs/heads"])
             or ""
         )
         near = did_you_mean(ref, refs.split())

@@ -176,9 +176,7 @@ def crash_question(question: BisectQuestion, kernel: str, seed: int) -> Question
     """Return what is asked of a kernel's crash states, on the filesystem of the bisect's variant."""
     request = resolve(options_of(question))
     [variant] = request.selection.variants
-    return crash.ask(
-        question.crash, variant.filesystem, kernel, request.defaults, variant.mount_options, seed=seed
-    )
+    return crash.ask(question.crash, variant.filesystem, kernel, request.defaults, variant.mount_options, seed=seed)
 
 
 def require_unchanged(question: BisectQuestion) -> None:

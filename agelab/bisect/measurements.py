@@ -44,9 +44,7 @@ class KernelOutcome(Frozen):
     unit: str = ""
     run: str | None = Field(None, description="null if there was no run")
     round: int | None = Field(None, description="number of the round, in the wall clock")
-    candidate: str = Field(
-        "", description="kernel for which the round was run, in the wall clock; empty for the ends"
-    )
+    candidate: str = Field("", description="kernel for which the round was run, in the wall clock; empty for the ends")
 
     @property
     def exact(self) -> Fraction:
@@ -192,6 +190,4 @@ def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
 
 
 def skip_verdict(outcome: KernelOutcome) -> KernelVerdict:
-    return KernelVerdict(
-        kernel=outcome.kernel, decision=Decision.UNDECIDED, kind=outcome.kind, reason=outcome.summary
-    )
+    return KernelVerdict(kernel=outcome.kernel, decision=Decision.UNDECIDED, kind=outcome.kind, reason=outcome.summary)

@@ -94,9 +94,7 @@ class EndReferences:
         scaled = {name: number / unit.divisor for name, number in numbers.items()}
         places = decimals_for_spread(unit.decimals, self.floor / unit.divisor, *scaled.values())
         called = f" {unit.name}" if unit.name not in ("", "1") else ""
-        return ", ".join(
-            f"{name} {format_decimal(number, places)}{called}" for name, number in scaled.items()
-        )
+        return ", ".join(f"{name} {format_decimal(number, places)}{called}" for name, number in scaled.items())
 
 
 def _series(values: Sequence[Fraction]) -> Series:
@@ -104,9 +102,7 @@ def _series(values: Sequence[Fraction]) -> Series:
     return Series("", 1, "", "", tuple((Seeds(1, seed), value) for seed, value in enumerate(values, 1)), ())
 
 
-def decide_virtual(
-    references: EndReferences, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED
-) -> StepDecision:
+def decide_virtual(references: EndReferences, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED) -> StepDecision:
     """Decide from the values of a step's run seeds so far; at most ``seeds`` may be run.
 
     The verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values),
@@ -215,9 +211,7 @@ def compare_ends(
     return EndsOrder.UNDECIDED if len(pairs) >= budget else EndsOrder.MORE, reason
 
 
-def decide_wall(
-    rounds: Sequence[Round], bad_is: EndsOrder, budget: int, alpha: Fraction = ALPHA
-) -> StepDecision:
+def decide_wall(rounds: Sequence[Round], bad_is: EndsOrder, budget: int, alpha: Fraction = ALPHA) -> StepDecision:
     """Decide from the rounds so far, of ``budget`` rounds at most; ``bad_is`` is HIGHER or LOWER.
 
     BAD: it is told from good, and is worse. GOOD: it is told from bad, and is better. If both, it lies between, and

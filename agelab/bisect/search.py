@@ -50,9 +50,7 @@ def run_search(directory: BisectDirectory, judge: Judge) -> BisectAnswer:
             f"{question.candidates} kernels could be the first bad one: about {question.steps} "
             f"step{'' if question.steps == 1 else 's'}{more}"
         )
-        directory.log_line(
-            f"measuring both ends: {question.name} on good {question.good} and bad {question.bad}"
-        )
+        directory.log_line(f"measuring both ends: {question.name} on good {question.good} and bad {question.bad}")
         directory.log_line(f"both ends: {judge.ends()}")
         tree = question.tree
         change = git_search.search(directory, tree, decide) if tree else halve(question.kernels, decide)
@@ -123,9 +121,7 @@ def kernels_between(
     first, last = (every.index(end) for end in ends)
     if first > last:
         if named:
-            raise InputError(
-                f"--kernels: {bad} comes before {good}", hint="name them in the order from good to bad"
-            )
+            raise InputError(f"--kernels: {bad} comes before {good}", hint="name them in the order from good to bad")
         every.reverse()
         first, last = (every.index(end) for end in ends)
     return every[first : last + 1]

@@ -43,9 +43,7 @@ def pack(name: str, store: Store, path: Path) -> None:
     directory = store.crashes / name
     if not (directory / MADE_OF).exists():
         raise InputError(f"crash run {name} is of an older agelab", hint="ask again, and pack that")
-    contents: dict[str, parcel.Content] = {
-        text: fileio.read_bytes(directory / text, fileio.LINES) for text in TEXTS
-    }
+    contents: dict[str, parcel.Content] = {text: fileio.read_bytes(directory / text, fileio.LINES) for text in TEXTS}
     if (directory / CHECK).exists():
         contents[CHECK] = fileio.read_bytes(directory / CHECK, fileio.PROGRAM)
     with atomic.temp_dir(path.absolute().parent) as place:
@@ -84,10 +82,7 @@ def unpack(path: Path, store: Store, kernel: str | None) -> str:
             raise Refused(f"{path} is no packed crash run: it has other files")
         directory = store.crashes / packed.manifest.run
         if directory.exists():
-            if (
-                not (directory / ANSWER).exists()
-                or file_hash(directory / ANSWER) != packed.file(ANSWER).sha256
-            ):
+            if not (directory / ANSWER).exists() or file_hash(directory / ANSWER) != packed.file(ANSWER).sha256:
                 raise InputError(f"{path}: the store has another crash run {directory.name}")
             return directory.name
         with atomic.temp_dir(store.home) as place:
@@ -121,9 +116,7 @@ def _require_sound(path: Path, new: Path, kernel: str | None) -> None:
         for part in load(new).parts.values():
             part.states(0, 0)
     except (ValueError, LookupError, TypeError, struct.error) as error:
-        raise Refused(
-            f"{path} is no crash run that this agelab reads: {parcel.quote(str(error), 200)}"
-        ) from error
+        raise Refused(f"{path} is no crash run that this agelab reads: {parcel.quote(str(error), 200)}") from error
     if (new / "base").stat().st_size != question.mib << 20:
         raise Refused(f"{path}: its disk has another size than was asked for")
     os.truncate(new / "log", ROOM)

@@ -111,9 +111,7 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
     plan = run.plan()
     real = [drive for cell in plan.cells for drive in cell.drives if not drive.startswith("model:")]
     if real:
-        raise InputError(
-            f"{run.name} ran on {real[0]}: no other machine has that disk, nothing can replay it"
-        )
+        raise InputError(f"{run.name} ran on {real[0]}: no other machine has that disk, nothing can replay it")
     if plan.clock != "virtual":
         raise InputError(
             f"{run.name} is of the wall clock: real time is not the same twice, so a replay would prove nothing"
@@ -126,9 +124,7 @@ def _plan_to_pack(run: RunDirectory) -> RunPlan:
             hint=f"agelab resume {run.name}",
         )
     if not plan.repeatable:
-        raise InputError(
-            f"{run.name} was made by an older agelab: it did not record its inputs", hint="run it again"
-        )
+        raise InputError(f"{run.name} was made by an older agelab: it did not record its inputs", hint="run it again")
     return plan
 
 
@@ -185,19 +181,13 @@ def _cell_members(run: RunDirectory, number: int) -> Iterator[tuple[str, Content
     rows = (sample.model_dump_json() + "\n" for sample in run.samples().get(number, []))
     yield f"cells/{number}/{schema.SAMPLES}", "".join(rows).encode()
     packed = {name: place / map_file(name) for name in end.maps}
-    maps = {
-        name: b"".join(fileio.unpacked_pieces(path, fileio.MAP))
-        for name, path in packed.items()
-        if path.exists()
-    }
+    maps = {name: b"".join(fileio.unpacked_pieces(path, fileio.MAP)) for name, path in packed.items() if path.exists()}
     if sum(map(len, maps.values())) <= schema.MAX_MAPS_BYTES:
         for name, data in maps.items():
             yield f"cells/{number}/maps/{name}", data
 
 
-def _log_members(
-    run: RunDirectory, plan: RunPlan, of: RunManifest, text: str
-) -> Iterator[tuple[str, Content]]:
+def _log_members(run: RunDirectory, plan: RunPlan, of: RunManifest, text: str) -> Iterator[tuple[str, Content]]:
     if not any(source.log for source in of.sources.values()):
         return
     begun, log_option = Path(plan.command["directory"]), plan.command["options"].get("log")
@@ -243,9 +233,7 @@ def _artefact_members(
         facts = {name: getattr(corpus, name) for name in CORPUS_FIELDS}
         listed.append(CarriedCorpus(history=history, **facts))
     names = [path.stem for path in module.values()]
-    carried = CarriedArtefacts(
-        module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed)
-    )
+    carried = CarriedArtefacts(module=names[0] if names else None, tools=tuple(sorted(programs)), corpora=tuple(listed))
     yield schema.ARTEFACTS, _json(carried)
 
 

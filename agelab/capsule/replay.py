@@ -131,9 +131,7 @@ def run(
             apart=apart,
         )
         if provided and not _has_qemu(fixed, progress):
-            fixed = Store(
-                store.home, store.warn, resolutions=store.resolutions, shared=store.shared, apart=apart
-            )
+            fixed = Store(store.home, store.warn, resolutions=store.resolutions, shared=store.shared, apart=apart)
         try:
             return runner.run_request(request, fixed, progress, provided=provided)
         except PackagesVanished as error:
@@ -331,9 +329,9 @@ def compare_cell(number: int, ran: CellResult, other: CellResult) -> ReplayedCel
     if pair.samples:
         why = f"the inputs are the same, {len(pair.samples)} of {pair.compared} samples are not"
         return ReplayedCell(number, ran, "differs", why, (), pair.samples)
-    ended = [
-        f"{difference.place}: {difference.left} | {difference.right}" for difference in pair.endings
-    ] or [f"{ran.end.reason} | {end.reason}"]
+    ended = [f"{difference.place}: {difference.left} | {difference.right}" for difference in pair.endings] or [
+        f"{ran.end.reason} | {end.reason}"
+    ]
     return ReplayedCell(number, ran, "differs", f"the samples are the same; {ended[0]}")
 
 
@@ -346,9 +344,7 @@ def unpack(capsule: Capsule, directory: Path) -> CarriedParts | None:
         return None
     with fileio.opened(capsule.path) as file:
         taken = _Extraction(capsule, OneFile(file), directory)
-        return CarriedParts(
-            taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest
-        )
+        return CarriedParts(taken.image(), taken.module(), taken.tools(), taken.corpora(), capsule.run_manifest)
 
 
 class _Extraction:

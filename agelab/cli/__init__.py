@@ -152,9 +152,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say_how_to_go_on(error)
         return code
     except RecursionError:  # no work of agelab's own goes so deep
-        return _complain(
-            InputError("a file or a directory that was named is nested too deeply to be read", FLATTER)
-        )
+        return _complain(InputError("a file or a directory that was named is nested too deeply to be read", FLATTER))
     except Exception as error:
         return _unexpected(error)
     return result if isinstance(result, int) else 0

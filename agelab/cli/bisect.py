@@ -61,9 +61,7 @@ def parse_question(words: dict[str, Any]) -> BisectQuestion:
         files={path: file_hash(Path(path)) for path in _files(words, tree)} if tree else {},
     )
     if made.crash:
-        crash_question(
-            made, made.kernels[0], made.seed
-        )  # what cannot be asked is told before a kernel is built
+        crash_question(made, made.kernels[0], made.seed)  # what cannot be asked is told before a kernel is built
     if made.profile and not made.profiled_step:
         raise InputError(
             f"--profile: {made.criterion} names no step that can be profiled: name a metric of a step, in the virtual "
@@ -110,9 +108,7 @@ def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
         listed = ", ".join(variant.name for variant in chosen)
         raise InputError(f"a bisect measures one variant; {name} has {listed}", hint="choose one: --variant")
     if len(layouts := request.layouts(chosen[0])) > 1:
-        raise InputError(
-            f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout"
-        )
+        raise InputError(f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout")
     if len(corpora := request.options.corpora) > 1:
         raise InputError(
             f"a bisect measures one corpus; --corpora {words['corpora']} names {len(corpora)}",
@@ -178,9 +174,7 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
         drives = request.options.disks or tuple(map(parse, scenario.disk.drives))
         bare = bool(drives) and all(spec == DriveSpec("model", "none") or spec.real for spec in drives)
         needs_headers, asked = scenario.tests_at_points or not bare, words["kernels"].split()
-        kernels = search.kernels_between(
-            words["good"], words["bad"], asked, open_store(), say, headers=needs_headers
-        )
+        kernels = search.kernels_between(words["good"], words["bad"], asked, open_store(), say, headers=needs_headers)
         return None, kernels, len(kernels) - 1
     if words["kernels"]:
         raise InputError("--kernels goes without --tree: git knows the commits between good and bad")
@@ -219,9 +213,7 @@ def _kernels(words: dict[str, Any], request: RunRequest) -> tuple[GitTree | None
 @click.option("--bad", help="A kernel with the change.")
 @click.option("--tree", "path", help="Search the commits of this git tree of Linux.")
 @click.option("--dirty", is_flag=True, help="Ignore uncommitted changes in --tree.")
-@click.option(
-    "--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it."
-)
+@click.option("--config", multiple=True, help="A fragment of configuration for every commit's kernel, or a line of it.")
 @click.option("--patches", multiple=True, help="A patch, or a directory of them, for every commit's kernel.")
 @click.option("--base", help="A distribution's .config in place of the small one.")
 @click.option(
@@ -312,9 +304,7 @@ def _same_disks(question: BisectQuestion, name: str, words: dict[str, Any]) -> N
     again = asked.asked_again(words["disks"], words["erase"], command)
     again.require_asked()
     if again.erase != asked.erase:
-        raise InputError(
-            "--erase names other disks than the bisect was begun with", hint=f"go on with {command}"
-        )
+        raise InputError("--erase names other disks than the bisect was begun with", hint=f"go on with {command}")
 
 
 def _same_files(question: BisectQuestion) -> None:

@@ -24,9 +24,7 @@ SEEDS = "1,2,3,4,5"
 )
 @run_options
 @click.option("--all", "everything", is_flag=True, help="Show every metric and repetition.")
-@click.option(
-    "--show", is_flag=True, help="Run nothing: show the recorded floors of hosts in the wall clock."
-)
+@click.option("--show", is_flag=True, help="Run nothing: show the recorded floors of hosts in the wall clock.")
 @json_option
 def calibrate(name: str | None, everything: bool, show: bool, as_json: bool, **words: Any) -> int:
     """Measure how far chance moves the results of a scenario.

@@ -62,9 +62,7 @@ def pack(runs: tuple[str, ...], output: Path | None, with_image: bool, artifact:
     path = output or Path(run.name + packing.SUFFIX)
     require_output(path)
     packed = packing.pack(run, store, path, carry=with_image)
-    click.echo(
-        f"{path}: {run.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB"
-    )
+    click.echo(f"{path}: {run.name}, {cell_names.count_cells(len(packed.cells))}, {path.stat().st_size / 1e6:.1f} MB")
     click.echo(as_called(f"replay it: agelab capsule replay {path}"))
 
 
@@ -84,9 +82,7 @@ def _write_artifact(runs: Sequence[RunDirectory], store: Store, directory: Path,
             atomic.write(new / name, text.encode())
         new.rename(directory)
     size = sum(run.size for run in artifact.runs) / 1e6
-    click.echo(
-        f"{directory}: {count_capsules(len(artifact.runs))}, {count_cells(artifact.cells)}, {size:.1f} MB"
-    )
+    click.echo(f"{directory}: {count_capsules(len(artifact.runs))}, {count_cells(artifact.cells)}, {size:.1f} MB")
     todo = ", ".join(f"{text.count('TO DO')} in {name}" for name, text in texts.items())
     click.echo(f"what only its author can write is marked TO DO: {todo}")
     click.echo(as_called(f"replay all of it: agelab capsule replay {directory}"))
@@ -109,16 +105,12 @@ def show(file: Path, as_json: bool) -> None:
     "capsule, or wrong input; 3 this host cannot do it, or cannot rebuild a cell; 130 interrupted."
 )
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--cells", "numbers", help="Replay only these cells, by their numbers in agelab capsule show: 0,2."
-)
+@click.option("--cells", "numbers", help="Replay only these cells, by their numbers in agelab capsule show: 0,2.")
 @click.option("--jobs", type=JOBS, default=1, help="Cells at a time.")
 @click.option("--corpus", help="The run's data, if they were a user's own.")
 @click.option("--kernel", help="The run's kernel, if it was not one of Debian's; or another one.")
 @json_option
-def replay(
-    file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool
-) -> int:
+def replay(file: Path, numbers: str | None, jobs: Jobs, corpus: str | None, kernel: str | None, as_json: bool) -> int:
     """Run the cells of the capsule FILE again, and say of each whether its result is the same.
 
     agelab finds what they need in the store, or rebuilds it from the same packages in the same versions. The replay is
@@ -171,7 +163,5 @@ def _numbers(text: str | None, count: int) -> list[int]:
     words = [word.strip() for word in text.split(",")] if text is not None else [str(n) for n in range(count)]
     numbers = {word: parse_digits(word, count - 1) for word in words}
     if wrong := [word for word, number in numbers.items() if number is None]:
-        raise InputError(
-            f"--cells: {wrong[0][:20]!r} is not a cell of the capsule, which has 0 to {count - 1}"
-        )
+        raise InputError(f"--cells: {wrong[0][:20]!r} is not a cell of the capsule, which has 0 to {count - 1}")
     return sorted({number for number in numbers.values() if number is not None})

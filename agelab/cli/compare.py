@@ -68,13 +68,9 @@ def compare(
     store = open_store()
     asked = [results.parse_selector(store.runs, words) for words in sides or (LATEST,)]
     if base and len(asked) > 1:
-        raise InputError(
-            "--base chooses among the variants of one run; of several runs the first one is the base"
-        )
+        raise InputError("--base chooses among the variants of one run; of several runs the first one is the base")
     of_one = len(asked) == 1
-    comparisons = (
-        [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
-    )
+    comparisons = [results.compare_within_run(asked[0], base)] if of_one else results.compare_across_runs(asked)
     pairs = [(comparison.base, other) for comparison in comparisons for other in comparison.others]
     doubts = {id(right): caveats(left, right, anyway) for left, right in pairs}
     if not any(left.begun and right.begun for left, right in pairs):

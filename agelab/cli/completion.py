@@ -132,9 +132,7 @@ def _items(table: Table, words: Sequence[str], begun: str) -> Iterator[Completio
         if word in table["commands"]:
             table, at = table["commands"][word], 0
         elif word.startswith("-"):
-            takes_value = (
-                "=" not in word and word in table["options"] and table["options"][word][0] is not None
-            )
+            takes_value = "=" not in word and word in table["options"] and table["options"][word][0] is not None
             if takes_value and position == len(words):
                 yield from _named(table["options"][word][0], begun)
                 return
@@ -170,9 +168,7 @@ def _scenarios() -> Iterator[str]:
     for name in catalogue.names("scenarios"):
         yield name
         variants = tomllib.loads(fileio.read_text(catalogue.FILES["scenarios"] / f"{name}.toml"))["variants"]
-        yield from (
-            f"{name}-{variant if isinstance(variant, str) else variant['name']}" for variant in variants
-        )
+        yield from (f"{name}-{variant if isinstance(variant, str) else variant['name']}" for variant in variants)
 
 
 def _runs() -> Iterable[str]:

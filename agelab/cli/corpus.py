@@ -24,9 +24,7 @@ def corpus() -> None:
 @click.option("--kind", default="debian-iso", help=f"Which stand-in: {', '.join(corpus_names())}.")
 @click.option("--bytes", "size", type=SIZE, default="40M", help="Size of its files together.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="The corpus seed.")
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path), help="Your own ISO image, directory or tar archive."
-)
+@click.option("--from", "source", type=click.Path(path_type=Path), help="Your own ISO image, directory or tar archive.")
 @json_option
 def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) -> None:
     """Make a corpus, unless it is there already, and show it."""
@@ -35,9 +33,7 @@ def make(kind: str, size: int, seed: int, source: Path | None, as_json: bool) ->
     if source:
         for name in ("kind", "size", "seed"):
             if given(name) is click.core.ParameterSource.COMMANDLINE:
-                raise InputError(
-                    f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)"
-                )
+                raise InputError(f"--{name.replace('size', 'bytes')} has no meaning for your own data (--from)")
         contents = corpus_from_user(source, store, say=lambda line: click.echo(f"agelab: {line}", err=True))
     else:
         try:

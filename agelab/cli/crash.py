@@ -53,9 +53,7 @@ def crash() -> None:
 @click.option("--defaults", default="today", type=click.Choice(("period", "today")))
 @click.option("--options", default="", show_default=False, metavar="OPTION,...", help="More mount options.")
 @click.option("--mib", type=click.IntRange(16, 4096), help="Size of the disk, MiB.")
-@click.option(
-    "--seed", default=1, type=click.IntRange(0), help="Draws the subsets of writes, and the workload random."
-)
+@click.option("--seed", default=1, type=click.IntRange(0), help="Draws the subsets of writes, and the workload random.")
 @click.option("--drawn", type=click.IntRange(0), help="Number of subsets at each flush; a few if omitted.")
 @click.option(
     "--ignores",
@@ -137,9 +135,7 @@ def pack(run: str, output: Path | None) -> None:
     path = output or Path(f"{name}.crash")
     require_output(path)
     capsule.pack(name, store, path)
-    click.echo(
-        as_called(f"{path}, {path.stat().st_size / 1e6:.1f} MB; look again: agelab crash replay {path}")
-    )
+    click.echo(as_called(f"{path}, {path.stat().st_size / 1e6:.1f} MB; look again: agelab crash replay {path}"))
 
 
 @crash.command()
@@ -155,9 +151,7 @@ def pack(run: str, output: Path | None) -> None:
 )
 @click.option("--kernel", help="Use another kernel than the run's.")
 @force_option
-def replay(
-    run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None
-) -> int:
+def replay(run: str, state: str | None, export: Path | None, shell: bool, times: int, kernel: str | None) -> int:
     """Look again at STATE of a crash RUN, or of a packed FILE, and show what came before the cut.
 
     Without STATE it looks at every state in which something was wrong, and says whether disk and verdict are the same.

@@ -17,9 +17,7 @@ from agelab.present.view.progress import show_progress
     metavar="STEP[:N][+SECONDS] or MESSAGE",
     help="Where to stop: SECONDS after the (Nth) STEP began, or when the kernel prints MESSAGE.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), help="The cell's run seed; by default the first cell that failed."
-)
+@click.option("--seed", type=click.IntRange(0), help="The cell's run seed; by default the first cell that failed.")
 @click.option(
     "--script",
     type=click.Path(path_type=Path, exists=True, dir_okay=False, resolve_path=True),
@@ -43,7 +41,5 @@ def debug(run: str, at: str, seed: int | None, script: Path | None, symbols: boo
     failed = [cell for cell in cells if cell.end and cell.end.status not in (Status.OK, Status.UNSUPPORTED)]
     number = (failed or cells)[0].number
     with show_progress() as progress:
-        printed = debugging.debug(
-            selector.run.directory, number, at, script, store, progress, with_symbols=symbols
-        )
+        printed = debugging.debug(selector.run.directory, number, at, script, store, progress, with_symbols=symbols)
     click.echo(printed, nl=False)

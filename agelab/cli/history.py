@@ -79,9 +79,7 @@ def history() -> None:
     default="agrawal-2007",
     help="profile: one of agelab list profiles, or a file of your own: ./mine.toml.",
 )
-@click.option(
-    "--fullness", type=float, default=0.8, help="profile, history, churn: the share of the disk to fill."
-)
+@click.option("--fullness", type=float, default=0.8, help="profile, history, churn: the share of the disk to fill.")
 @click.option(
     "--overwrites",
     type=float,
@@ -97,9 +95,7 @@ def history() -> None:
     default=1,
     help="Number of points at which a run may stop and measure.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn: the corpus seed."
-)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn: the corpus seed.")
 @json_option
 def make(engine: str, output: Path, disk: int, seed: int, as_json: bool, **options: Any) -> None:
     """Write the log of ENGINE (profile, history, churn or git) and report what it holds."""
@@ -134,10 +130,7 @@ def check(file: Path, as_json: bool) -> None:
 
 def _parse_history(engine: str, asked: dict[str, Any]) -> Any:
     """Make the request as a scenario would. Raises InputError naming the option that is out of range."""
-    raw = {
-        name: {"value": value, "origin": "estimated"} if name in FIGURES else value
-        for name, value in asked.items()
-    }
+    raw = {name: {"value": value, "origin": "estimated"} if name in FIGURES else value for name, value in asked.items()}
     if "repository" in raw:
         raw["repository"] = str(raw["repository"])
     adapter: TypeAdapter[History] = TypeAdapter(History)

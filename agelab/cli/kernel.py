@@ -37,9 +37,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
             built, why = str(module.obtain(kernel, store, say)), ""
         except module.NoHeaders as error:
             built, why = "", str(error)
-        rows.append(
-            {**artefacts.kernel_json(kernel), "drive_module": built or None, "why_no_module": why or None}
-        )
+        rows.append({**artefacts.kernel_json(kernel), "drive_module": built or None, "why_no_module": why or None})
         if not as_json:
             version = f", package version {kernel.version}" if kernel.kind != "image" else ""
             click.echo(f"{kernel.spec} is {kernel.release}{version}, in {kernel.directory}")
@@ -59,9 +57,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
 @click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
 @click.option("--base", help="A distribution's .config in place of the small configuration.")
 @json_option
-def build(
-    spec: str, fragments: tuple[str, ...], patches: tuple[str, ...], base: str | None, as_json: bool
-) -> None:
+def build(spec: str, fragments: tuple[str, ...], patches: tuple[str, ...], base: str | None, as_json: bool) -> None:
     """Build the kernel SPEC, and the modelled drive's module for it.
 
     SPEC is tree:<path>[@<git ref>], source:<version of Debian's> or recipe:<name or file>. The options become a part

@@ -37,6 +37,4 @@ def make(directory: Path, runs: tuple[str, ...]) -> None:
             f"{len(names)} of them are in no list of Debian's that this store has ({', '.join(names[:3])}"
             f"{', ...' if len(names) > 3 else ''}): who uses the archive has to trust you"
         )
-    click.echo(
-        as_called(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}")
-    )
+    click.echo(as_called(f"use it: AGELAB_SNAPSHOT={named} agelab run ..., or make scenario ... SNAPSHOT={named}"))

@@ -22,9 +22,7 @@ def new(file: Path) -> None:
     name: mine.toml is scenario mine.
     """
     if file.suffix != ".toml":
-        raise InputError(
-            f"{file}: the name of a scenario's file ends in .toml", hint=f"agelab new {file}.toml"
-        )
+        raise InputError(f"{file}: the name of a scenario's file ends in .toml", hint=f"agelab new {file}.toml")
     text = fileio.read_text(TEMPLATE).replace("mine.toml", file.name)
     write_output(file, text.encode())
     click.echo(as_called(f"{file}: try it in one small cell: agelab run {file} --check"))

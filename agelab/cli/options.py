@@ -122,9 +122,7 @@ def require_output(path: Path, *, pages: bool = False) -> None:
         raise InputError(f"{path} cannot be written: it exists and is not a regular file")
     if path.exists() and not click.get_current_context().meta.get(FORCE) and not (pages and _is_page(path)):
         what = ", and no page of agelab" if pages else ""
-        raise InputError(
-            f"{path} is there already{what}", hint=f"name another file, or write over it: {FORCE}"
-        )
+        raise InputError(f"{path} is there already{what}", hint=f"name another file, or write over it: {FORCE}")
 
 
 def _is_page(path: Path) -> bool:

@@ -27,9 +27,7 @@ SCHEMA = 2
 def forecast_blocks(planned: Forecast) -> Iterator[Block]:
     """Yield the cells and the time."""
     clock = planned.options.guest_clock
-    yield Heading(
-        f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}"
-    )
+    yield Heading(f"{planned.scenario}, scale {planned.scale}, {clock} clock: {count_cells(len(planned.cells))}")
     for line in (_cells_line(planned), _time_line(planned), *_erased_lines(planned)):
         yield Text(f"  {line}", 2)
 
@@ -75,9 +73,7 @@ def forecast_json(planned: Forecast) -> dict[str, Any]:
         "scenario": planned.scenario,
         "scale": planned.scale,
         "clock": planned.options.guest_clock,
-        "cells": [
-            cell.model_dump(include={"variant", "layout", "seed", "corpus_seed"}) for cell in planned.cells
-        ],
+        "cells": [cell.model_dump(include={"variant", "layout", "seed", "corpus_seed"}) for cell in planned.cells],
         "seconds": [time.low, time.high] if time else None,
     }
 
@@ -119,6 +115,4 @@ def _write_array(options: RunOptions, directory: Path) -> None:
     script = shared_plan.write_array(directory, shared, str(Path(sys.argv[0]).absolute()))
     count = len(shared.cells)
     click.echo(f"{count} cells: export AGELAB_CACHE=...; {shared_plan.array_commands(script, count)}")
-    click.echo(
-        as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together")
-    )
+    click.echo(as_called("then, with the same AGELAB_CACHE, agelab run with the same options puts them together"))

@@ -69,9 +69,7 @@ def profile(
     else:
         print_blocks(top_blocks(profiled, everything=everything))
     if svg:
-        label = f"{profiled.name}: {profiled.step}" + (
-            f", against {before.name}: {before.step}" if before else ""
-        )
+        label = f"{profiled.name}: {profiled.step}" + (f", against {before.name}: {before.step}" if before else "")
         drawn = flame.document(profiled.stacks, before.stacks if before else None, label=label)
         write_output(svg, drawn.encode())
         click.echo(f"flame graph  {svg}", err=True)

@@ -10,9 +10,7 @@ from agelab.results.run_directory import LATEST, RunDirectory
 
 @click.command()
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
-@click.option(
-    "--all", "everything", is_flag=True, help="Show every comparison of every claim, and every step."
-)
+@click.option("--all", "everything", is_flag=True, help="Show every comparison of every claim, and every step.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, as in docs/replication.md.")
 @json_option
 def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: bool) -> None:

@@ -109,6 +109,4 @@ def execute_kernels(options: RunOptions, kernels: Sequence[str]) -> dict[str, Ru
 
 def print_report_command(runs: Sequence[RunDirectory]) -> None:
     """Print the last line, from which docs/howto/gate.sh takes a run's name."""
-    click.echo(
-        as_called(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html")
-    )
+    click.echo(as_called(f"a page to read: agelab report {' '.join(run.name for run in runs)} -o report.html"))

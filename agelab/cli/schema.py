@@ -31,20 +31,14 @@ class SchemaKind:
 
 KINDS = {
     "scenario": SchemaKind("agelab.scenario.scenario:Scenario", "a scenario", "scenarios/*.toml"),
-    "filesystem": SchemaKind(
-        "agelab.scenario.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"
-    ),
+    "filesystem": SchemaKind("agelab.scenario.filesystem:Filesystem", "a filesystem", "scenarios/filesystems/*.toml"),
     "machine": SchemaKind("agelab.scenario.machine:Machine", "a machine", "scenarios/machines/*.toml"),
     "drive": SchemaKind("agelab.scenario.drive:Drive", "a modelled drive", "scenarios/drives/*.toml"),
     "layout": SchemaKind(
         "agelab.scenario.layout:Layout", "a layout of the disk under test", "scenarios/layouts/*.toml"
     ),
-    "recipe": SchemaKind(
-        "agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"
-    ),
-    "program": SchemaKind(
-        "agelab.scenario.workload:GuestProgram", "a program of a step", "scenarios/programs/*.toml"
-    ),
+    "recipe": SchemaKind("agelab.kernel.recipes:KernelRecipe", "a kernel's recipe", "scenarios/kernels/*.toml"),
+    "program": SchemaKind("agelab.scenario.workload:GuestProgram", "a program of a step", "scenarios/programs/*.toml"),
     "claims": SchemaKind(
         "agelab.analysis.published.claims:Claims", "a study's claims", "scenarios/published/*.claims.toml"
     ),

@@ -33,9 +33,7 @@ def list_items(kind: str | None = None, as_json: bool = False) -> None:
     by_kind = kinds(usage)
     if kind not in by_kind:
         raise unknown("kind", kind, list(by_kind) or ["none yet"])
-    print_json(items_json(usage, by_kind[kind])) if as_json else print_blocks(
-        items_blocks(usage, by_kind[kind])
-    )
+    print_json(items_json(usage, by_kind[kind])) if as_json else print_blocks(items_blocks(usage, by_kind[kind]))
 
 
 @store.command(epilog="Exit: 0 it fits; 1 what must stay is more than SIZE alone; 2 wrong input.")

@@ -24,9 +24,7 @@ from agelab.results.run_directory import RunDirectory
     metavar=MEASURE,
     help="Show this in place of layout scores, slowdowns, the steps and the sum of all (without mkfs and mount).",
 )
-@click.option(
-    "--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory."
-)
+@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Draw each table into this directory.")
 @force_option
 @json_option
 def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as_json: bool) -> int:

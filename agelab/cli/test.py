@@ -36,18 +36,14 @@ def _words(text: str | None) -> list[str]:
 )
 @click.option("--packages", metavar="NAME,...", help="Debian packages that the tests need.")
 @click.option("--mib", type=click.IntRange(16, 1 << 20), default=DISK_MIB, help="Size of the disk.")
-@click.option(
-    "--memory-mib", type=click.IntRange(32, 1 << 16), default=MEMORY_MIB, help="Memory that a test finds."
-)
+@click.option("--memory-mib", type=click.IntRange(32, 1 << 16), default=MEMORY_MIB, help="Memory that a test finds.")
 @click.option(
     "--expect",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
     help="A file of known failures: a table [expect] of tests and reasons.",
 )
-@click.option(
-    "--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case for each test and seed."
-)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="Also write JUnit XML: a case for each test and seed.")
 @force_option
 def test(
     name: str,

@@ -79,9 +79,7 @@ Dir::State::extended_states "{root}/extended_states";
 class PackagesVanished(HostError):
     """The mirror does not serve packages that were resolved: it has newer ones or cannot be reached."""
 
-    def __init__(
-        self, message: str, hint: str = "", suite: str = "", also_from: Sequence[AlsoFrom] = ()
-    ) -> None:
+    def __init__(self, message: str, hint: str = "", suite: str = "", also_from: Sequence[AlsoFrom] = ()) -> None:
         super().__init__(message, hint)
         self.suite = suite
         self.also_from = also_from
@@ -155,9 +153,7 @@ class Archive:
 
     def package(self, name: str, version: str = "") -> Package:
         """Return one package without its dependencies, in that version or the candidate."""
-        return self._package_uris(
-            ["download", "--print-uris", "-qq", f"{name}={version}" if version else name]
-        )[0]
+        return self._package_uris(["download", "--print-uris", "-qq", f"{name}={version}" if version else name])[0]
 
     def versions(self, prefix: str) -> dict[str, str]:
         """Map the name of every package that starts with ``prefix`` to its newest version."""
@@ -208,9 +204,7 @@ class Archive:
                     if self._snapshot:
                         why = f"the snapshot {self._snapshot.name} has no {', '.join(unlisted)} of Debian {self.suite}"
                     else:
-                        hint = (
-                            "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
-                        )
+                        hint = "resolve again with --refresh; Debian keeps old versions in its snapshot archive"
                 raise PackagesVanished(why, hint, self.suite, self.also_from) from error
             for package in packages:
                 fetched = there / package.filename
@@ -228,9 +222,7 @@ class Archive:
         listed = self._apt("apt-cache", ["madison", *(package.name for package in packages)])
         there = {tuple(part.strip() for part in line.split("|")[:2]) for line in listed.splitlines()}
         return [
-            f"{package.name} {package.version}"
-            for package in packages
-            if (package.name, package.version) not in there
+            f"{package.name} {package.version}" for package in packages if (package.name, package.version) not in there
         ]
 
     def _package_uris(self, arguments: Sequence[str]) -> list[Package]:
@@ -374,9 +366,7 @@ class Archive:
 
     def _lists(self, options: Sequence[str] = ()) -> list[PackageList]:
         """Return the fetched lists of packages."""
-        printed = self._apt(
-            "apt-get", [*options, "indextargets", "--format", _TARGET, "Created-By: Packages"]
-        )
+        printed = self._apt("apt-get", [*options, "indextargets", "--format", _TARGET, "Created-By: Packages"])
         targets = (line.split("|", 2) for line in printed.splitlines())
         return [PackageList(suite, component, ARCHITECTURE, Path(file)) for suite, component, file in targets]
 
@@ -396,9 +386,7 @@ def _alike(name: str, there: Collection[str]) -> list[str]:
     )
 
 
-def _sources_entry(
-    uri: str, suite: str, components: str, dated: Snapshot | None, *, trusted: bool = False
-) -> str:
+def _sources_entry(uri: str, suite: str, components: str, dated: Snapshot | None, *, trusted: bool = False) -> str:
     entry = {"Types": "deb", "URIs": uri, "Suites": suite, "Components": components, "Signed-By": KEYRING}
     if dated:
         entry["Check-Valid-Until"] = "no"  # its Release files are old

@@ -169,9 +169,7 @@ def prove_bubblewrap() -> None:
     """Run a program in bubblewrap as compilers are, and as unpackers are. Raises HostError when that cannot be done."""
     whole = ("--ro-bind", "/", "/")
     shown: dict[str, Path] = {}
-    argv = confine.command(
-        ["true"], system=whole, read_only=shown, writable=shown, environment={}, directory="/"
-    )
+    argv = confine.command(["true"], system=whole, read_only=shown, writable=shown, environment={}, directory="/")
     process.run(argv)
     confine.run(["true"])
 
@@ -249,9 +247,7 @@ class Workshop:
             # The lines that name errors, the first first: parallel jobs go on after it.
             named = [line for line in lines if _ERROR.search(line)][:12]
             tail = "\n".join(line[:200] for line in named or lines[-15:])
-            raise BuildFailed(
-                f"{self.product} does not build ({argv[0]}, exit {error.returncode}):\n{tail}"
-            ) from error
+            raise BuildFailed(f"{self.product} does not build ({argv[0]}, exit {error.returncode}):\n{tail}") from error
 
 
 @contextmanager

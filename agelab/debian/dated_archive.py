@@ -113,9 +113,7 @@ def write(
 def _release(directory: Path, suite: str) -> None:
     """Write the suite's Release file, without a date: the same packages have the same index."""
     fields = {"Suite": suite, "Codename": suite, "Components": COMPONENT, "Architectures": ARCHITECTURE}
-    options = [
-        word for name, value in fields.items() for word in ("-o", f"APT::FTPArchive::Release::{name}={value}")
-    ]
+    options = [word for name, value in fields.items() for word in ("-o", f"APT::FTPArchive::Release::{name}={value}")]
     text = process.run(["apt-ftparchive", *options, "release", "."], cwd=directory).stdout
     kept = (line for line in text.splitlines(keepends=True) if not line.startswith("Date:"))
     (directory / "Release").write_text("".join(kept), encoding="utf-8")

@@ -50,9 +50,7 @@ def host_suite() -> str:
         for line in fileio.read_text(Path("/etc/os-release")).splitlines():
             if line.startswith("VERSION_CODENAME="):
                 return line.partition("=")[2].strip().strip('"')
-    raise HostError(
-        "/etc/os-release names no VERSION_CODENAME", hint="agelab builds its guests on a Debian host"
-    )
+    raise HostError("/etc/os-release names no VERSION_CODENAME", hint="agelab builds its guests on a Debian host")
 
 
 def newest(versions: Sequence[str]) -> str:

@@ -36,18 +36,14 @@ def cached_resolution(
         try:
             answer = adapter.validate_python(store.resolutions[key])
         except ValidationError as error:
-            raise InputError(
-                f"the packages that {question} stands for are not named as agelab does"
-            ) from error
+            raise InputError(f"the packages that {question} stands for are not named as agelab does") from error
     else:
         answer = _cached(store, key_of({**question, **of_host}), adapter, ask, refresh)
     store.record(key, adapter.dump_python(answer, mode="json"))
     return answer
 
 
-def _cached(
-    store: Store, key: str, adapter: TypeAdapter[Answer], ask: Callable[[], Answer], refresh: bool
-) -> Answer:
+def _cached(store: Store, key: str, adapter: TypeAdapter[Answer], ask: Callable[[], Answer], refresh: bool) -> Answer:
     dated = snapshot.chosen()
     kept = key_of([dated.identity, key]) if dated else key
     file = store.cache("resolved") / f"{kept}.json"

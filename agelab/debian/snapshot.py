@@ -126,10 +126,7 @@ def first_suite() -> str:
 
 def _of_directory(directory: Path, label: str, *, trusted: bool) -> Snapshot:
     indexes = sorted(
-        path
-        for archive in (MAIN, SECURITY)
-        for kind in INDEXES
-        for path in directory.glob(f"{archive}/dists/*/{kind}")
+        path for archive in (MAIN, SECURITY) for kind in INDEXES for path in directory.glob(f"{archive}/dists/*/{kind}")
     )
     if not indexes:
         raise InputError(
@@ -162,9 +159,7 @@ def _names(paths: Collection[Path]) -> frozenset[str]:
 @cache
 def _of_date(date: str, label: str) -> Snapshot:
     printed = process.run(["apt-config", "dump"]).stdout
-    settings = {
-        match[1].lower(): match[2] for line in printed.splitlines() if (match := _SETTING.fullmatch(line))
-    }
+    settings = {match[1].lower(): match[2] for line in printed.splitlines() if (match := _SETTING.fullmatch(line))}
     main = dated_address(settings, MAIN, mirrors()[0], date)
     security = dated_address(settings, SECURITY, mirrors()[1] or "", date)
     for address, whose, setting in (

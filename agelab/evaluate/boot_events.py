@@ -59,9 +59,7 @@ class BootEvents:
         """The step that is under way, in words."""
         return f"step {self.begun.step}, repetition {self.begun.repetition}" if self.begun else ""
 
-    def hear(
-        self, line: str, phase: str, record: Callable[[Sample], None], on_step: Callable[[str], None]
-    ) -> None:
+    def hear(self, line: str, phase: str, record: Callable[[Sample], None], on_step: Callable[[str], None]) -> None:
         """Take in one line of a boot of that phase.
 
         A line that is no event (a kernel message broke into it, a crash cut it short) changes nothing. An event that is

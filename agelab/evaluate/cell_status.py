@@ -94,16 +94,12 @@ def judge_boot(
     if ended:
         return CellStatus(Status.OK)
     if ending is Ending.WATCHDOG:
-        return CellStatus(
-            Status.HUNG, f"{step}the watchdog fired: nothing ran in the guest any more" + _suffix(kernel)
-        )
+        return CellStatus(Status.HUNG, f"{step}the watchdog fired: nothing ran in the guest any more" + _suffix(kernel))
     if ending in INTERRUPTIONS:
         return CellStatus(Status.INTERRUPTED, INTERRUPTIONS[ending])
     trouble = KERNEL_ERROR.search(console)
     last_words = kernel or (trouble.group().strip() if trouble else None)
-    return CellStatus(
-        Status.FAILED, f"{step}the guest stopped, and its harness said nothing" + _suffix(last_words)
-    )
+    return CellStatus(Status.FAILED, f"{step}the guest stopped, and its harness said nothing" + _suffix(last_words))
 
 
 def _harness_reason(ended: CellEnded | None, failures: Sequence[StepFailed]) -> str | None:

@@ -13,9 +13,7 @@ WAITING = ("wait4", "waitid", "waitpid")
 NO_NUMBER = "the ratio is larger than any number that a sample holds"
 
 
-def derived(
-    scenario: Scenario, samples: Sequence[Sample], *, tested: bool, no_control: str | None
-) -> Iterator[Sample]:
+def derived(scenario: Scenario, samples: Sequence[Sample], *, tested: bool, no_control: str | None) -> Iterator[Sample]:
     """Yield the samples of a cell that follow from others; slowdowns, with the reason where there is no control."""
     yield from repetition_ratios(scenario.ratios, samples)
     yield from syscall_shares(samples)
@@ -66,11 +64,7 @@ def syscall_shares(samples: Sequence[Sample]) -> list[Sample]:
 
 def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
     """Return, for each mount after a power cut, how long the filesystem took to be usable again, repair included."""
-    times = {
-        (sample.step, sample.repetition): sample.value or 0
-        for sample in samples
-        if sample.metric == "elapsed"
-    }
+    times = {(sample.step, sample.repetition): sample.value or 0 for sample in samples if sample.metric == "elapsed"}
     recoveries = []
     for mount in samples:
         if mount.metric == "mount_status" and mount.value == 0:
@@ -81,13 +75,9 @@ def recovery_times(samples: Sequence[Sample]) -> list[Sample]:
     return recoveries
 
 
-def slowdowns(
-    tests: Iterable[StepId], samples: Sequence[Sample], no_control: str | None = None
-) -> list[Sample]:
+def slowdowns(tests: Iterable[StepId], samples: Sequence[Sample], no_control: str | None = None) -> list[Sample]:
     """Divide each test's time on the aged disk by that on the control; ``no_control`` says why there is none."""
-    times = {
-        (sample.step, sample.repetition): sample.value for sample in samples if sample.metric == "elapsed"
-    }
+    times = {(sample.step, sample.repetition): sample.value for sample in samples if sample.metric == "elapsed"}
     slowdown_samples = []
     for test in tests:
         old, new = (str(test.on(disk)) for disk in (AGED, CONTROL))

@@ -99,9 +99,7 @@ def _printed(disk: Path, output: KeptOutput) -> bytes:
         return file.read(PLACE_BYTES).rstrip(b"\0")
 
 
-def _is_elsewhere(
-    program: GuestProgram | None, printed: Iterable[Sample], of_disk: Mapping[str, float]
-) -> bool:
+def _is_elsewhere(program: GuestProgram | None, printed: Iterable[Sample], of_disk: Mapping[str, float]) -> bool:
     """Return True if a program moved data, and what the disk moved meanwhile was not that."""
     moves = program.moves if program else ()
     moved = [sample for sample in printed if sample.metric in moves and sample.value]
@@ -117,9 +115,7 @@ def _not_of_this_disk(sample: Sample) -> Sample:
     return sample if sample.value is None else sample.model_copy(update={"caveat": NOT_OF_THIS_DISK})
 
 
-def _of_step(
-    data: bytes, output: KeptOutput, metrics: Mapping[str, Metric], dilation: float
-) -> Iterator[Sample]:
+def _of_step(data: bytes, output: KeptOutput, metrics: Mapping[str, Metric], dilation: float) -> Iterator[Sample]:
     program = output.program
 
     def sample(metric: str, value: float | None, why: str | None, part: str = "") -> Sample:

@@ -38,9 +38,7 @@ _RELEASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_-]{0,63}")
 _PROGRESS_SECONDS = 20.0
 
 
-def resolve(
-    kind: str, source: str, store: Store, *, refresh: bool = False, progress: Notify = silent
-) -> Kernel:
+def resolve(kind: str, source: str, store: Store, *, refresh: bool = False, progress: Notify = silent) -> Kernel:
     """Return the kernel of a ``tree:``, ``source:`` or ``recipe:`` spec, built if the store does not have it.
 
     Raises InputError when the spec is wrong, HostError when this host cannot build, BuildFailed when the source does
@@ -148,25 +146,17 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     """Install a built kernel into ``directory``, with the record of what it was built from."""
     release = fileio.read_text(shop.made("include/config/kernel.release")).strip()
     if not _RELEASE.fullmatch(release):
-        raise BuildFailed(
-            f"{shop.product} calls its release {release[:80]!r}: that is no name of a directory"
-        )
+        raise BuildFailed(f"{shop.product} calls its release {release[:80]!r}: that is no name of a directory")
     shop.run(["x86_64-linux-gnu-strip", "-s", "-o", "/build/vmlinux.stripped", "/build/vmlinux"])
     shutil.move(shop.made("vmlinux.stripped"), directory / "vmlinux")
     if os.path.lexists(shop.build / "installed"):
         buildroot.remove_path(shop.build / "installed")
-    shop.run(
-        make_command(
-            "INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"
-        )
-    )
+    shop.run(make_command("INSTALL_MOD_PATH=/build/installed", "INSTALL_MOD_STRIP=1", "DEPMOD=true", "modules_install"))
     (directory / "config").write_text(fileio.read_text(shop.made(".config")), encoding="utf-8")
     place = f"installed/lib/modules/{release}"
     tree = shop.build / place
     if not (tree / "modules.builtin").exists():
-        raise HostError(
-            f"Linux {inputs.source.version} installed its modules in a layout that agelab does not know"
-        )
+        raise HostError(f"Linux {inputs.source.version} installed its modules in a layout that agelab does not know")
     shop.made(f"{place}/modules.builtin")
     deb_files.reject_escapes(tree)
     deb_files.prune_modules(tree, directory)
@@ -177,6 +167,4 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
         commit=inputs.source.commit,
         patches=inputs.source.patches,
     )
-    (directory / source_tree.PROVENANCE_FILE).write_text(
-        recorded.model_dump_json(indent=1) + "\n", encoding="utf-8"
-    )
+    (directory / source_tree.PROVENANCE_FILE).write_text(recorded.model_dump_json(indent=1) + "\n", encoding="utf-8")

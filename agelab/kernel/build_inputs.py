@@ -133,9 +133,7 @@ def _text(path: Path) -> str:
     try:
         return fileio.read_text(path)
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path} is not a text file, as a .config is", hint="unpack it first: zcat"
-        ) from error
+        raise InputError(f"{path} is not a text file, as a .config is", hint="unpack it first: zcat") from error
 
 
 def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) -> BuildRoot:
@@ -145,9 +143,7 @@ def resolve_packages(store: Store, suite: str = "", *, refresh: bool = False) ->
     """
     suite = suite or first_suite()
     question = {"kernels": suite, "packages": _PACKAGES}
-    return buildroot.resolve(
-        store, suite, question, lambda archive: archive.resolve(_PACKAGES), refresh=refresh
-    )
+    return buildroot.resolve(store, suite, question, lambda archive: archive.resolve(_PACKAGES), refresh=refresh)
 
 
 def toolchain(store: Store, progress: Notify) -> Artefact:

@@ -22,9 +22,7 @@ from agelab.kernel.stored_kernel import DEFAULT, Kernel
 from agelab.store.artefacts import Store, file_hash, require_unchanged
 
 # Debian's packages of one kernel (in parts since Linux 7), Ubuntu's, and those of the kernel's own bindeb-pkg.
-_PACKAGE = re.compile(
-    r"linux-(image(-unsigned)?|base|binary|modules(-extra)?)-(?P<release>\d[\w.+~-]*?)(-unsigned)?"
-)
+_PACKAGE = re.compile(r"linux-(image(-unsigned)?|base|binary|modules(-extra)?)-(?P<release>\d[\w.+~-]*?)(-unsigned)?")
 
 
 class Deb(Frozen):
@@ -57,9 +55,7 @@ def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify
             ) from error
         for deb in debs:
             require_unchanged(deb.path, deb.sha256)
-        guest_needs.require_root_support(
-            spec, first.release, directory, "choose another: agelab list kernels"
-        )
+        guest_needs.require_root_support(spec, first.release, directory, "choose another: agelab list kernels")
 
     readable_by = readers.of_files(*(deb.path for deb in debs))
     artefact = store.obtain("kernel", key_inputs(debs), build, readable_by=readable_by)

@@ -89,9 +89,7 @@ class AvailableKernel(Frozen):
     release: str
     version: str
     suite: str = Field(description="the first of Debian's suites that has it")
-    headers: bool = Field(
-        description="whether its headers are there, which the modelled drive's module needs"
-    )
+    headers: bool = Field(description="whether its headers are there, which the modelled drive's module needs")
 
     @property
     def spec(self) -> str:
@@ -123,9 +121,7 @@ def _filter_kernels(versions: Mapping[str, str]) -> dict[str, str]:
 
 def _is_complete(release: str, version: str, versions: Mapping[str, str]) -> bool:
     """Return True when all parts of a kernel are on the mirror, which removes them one by one."""
-    return numbers(release) < SPLIT_SINCE or all(
-        versions.get(name) == version for name in _part_names(release)
-    )
+    return numbers(release) < SPLIT_SINCE or all(versions.get(name) == version for name in _part_names(release))
 
 
 def _part_names(release: str) -> list[str]:
@@ -133,9 +129,7 @@ def _part_names(release: str) -> list[str]:
     return [f"linux-{part}-{release}" for part in ("base", "binary", "modules")]
 
 
-def resolve_packages(
-    name: str, store: Store, refresh: bool = False, progress: Notify = silent
-) -> ResolvedKernel:
+def resolve_packages(name: str, store: Store, refresh: bool = False, progress: Notify = silent) -> ResolvedKernel:
     """Resolve ``debian:<name>`` to packages. Raises as ``resolve`` does."""
     return cached_resolution(
         store,
@@ -199,11 +193,7 @@ def _parts(archive: Archive, package: Package, release: str) -> tuple[Package, .
     depended = dependencies(archive.depends(package.name, package.version))
     parts = [part for part in depended if part.name in _part_names(release)]
     versions = archive.versions("linux-") if parts else {}
-    missing = [
-        part.name
-        for part in parts
-        if versions.get(part.name) != (part.version or versions.get(part.name, ""))
-    ]
+    missing = [part.name for part in parts if versions.get(part.name) != (part.version or versions.get(part.name, ""))]
     if missing:
         raise InputError(
             f"kernel 'debian:{release}': Debian {archive.suite} has no {', '.join(missing)} (any more)",

@@ -81,9 +81,7 @@ BUILTIN_OPTIONS = (
 def builtin_list(config: str) -> str:
     """Write the text of a modules.builtin with the modules of MODULE_OPTIONS that a configuration builds in."""
     set_to = set_options(config)
-    return "".join(
-        f"kernel/{name}.ko\n" for name, option in MODULE_OPTIONS.items() if set_to.get(option) == "y"
-    )
+    return "".join(f"kernel/{name}.ko\n" for name, option in MODULE_OPTIONS.items() if set_to.get(option) == "y")
 
 
 def require_root_support(spec: str, release: str, directory: Path, hint: str, *, known: bool = True) -> None:

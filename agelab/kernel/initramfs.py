@@ -102,18 +102,14 @@ def cell(
     there = {module.name for module in modules.closure(BASE_MODULES)}
     return pack(
         [
-            *_inserted(
-                "cell", [module for module in modules.closure(names) if module.name not in there], extra or {}
-            ),
+            *_inserted("cell", [module for module in modules.closure(names) if module.name not in there], extra or {}),
             *(Entry(f"agelab/{path}", data) for path, data in files.items()),
             *(Entry.program(f"agelab/{path}", data) for path, data in (programs or {}).items()),
         ]
     )
 
 
-def _inserted(
-    stage: str, modules: Sequence[Module], extra: Mapping[str, bytes] = MappingProxyType({})
-) -> list[Entry]:
+def _inserted(stage: str, modules: Sequence[Module], extra: Mapping[str, bytes] = MappingProxyType({})) -> list[Entry]:
     # The init program takes the mark to mean that the guest can do without.
     order = "".join(f"{module.name}.ko{' optional' if module.optional else ''}\n" for module in modules)
     order += "".join(f"{name}.ko\n" for name in extra)

@@ -85,8 +85,7 @@ class Modules:
         """
         needed = self._walk(names, soft=False)
         return tuple(
-            Module(info.name, self.directory / info.path, optional=info not in needed)
-            for info in self._walk(names)
+            Module(info.name, self.directory / info.path, optional=info not in needed) for info in self._walk(names)
         )
 
     def kept(self, prefixes: tuple[str, ...]) -> list[ModuleInfo]:

@@ -44,9 +44,7 @@ def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify
     image = _read(spec, path)
     facts = elf.version(image)
     if not facts:
-        raise InputError(
-            f"kernel {spec!r}: {path} is not an x86 bzImage", hint="Linux makes it in arch/x86/boot/"
-        )
+        raise InputError(f"kernel {spec!r}: {path} is not an x86 bzImage", hint="Linux makes it in arch/x86/boot/")
     if not elf.is_64_bit(image):
         raise InputError(f"kernel {spec!r}: {path} is a 32-bit kernel; guests are 64-bit")
     release, version = facts
@@ -95,9 +93,7 @@ def _read(spec: str, path: Path) -> bytes:
     try:
         return fileio.read_bytes(path, fileio.PROGRAM)
     except OSError as error:
-        raise InputError(
-            f"kernel {spec!r}: cannot read {str(path)!r}: {error.strerror}", hint=_USAGE
-        ) from error
+        raise InputError(f"kernel {spec!r}: cannot read {str(path)!r}: {error.strerror}", hint=_USAGE) from error
 
 
 def _find_modules(spec: str, directory: Path, release: str) -> Path:
@@ -147,9 +143,7 @@ def _require_release(spec: str, modules: Path, release: str) -> None:
     first = next(iter(sorted(modules.rglob("*.ko*"))), None)
     magic = dict(elf.strings(elf.load(first))).get("vermagic", "").split() if first else []
     if magic and magic[0] != release:
-        raise InputError(
-            f"kernel {spec!r}: the modules are of {magic[0]}, the image is {release}", hint=_USAGE
-        )
+        raise InputError(f"kernel {spec!r}: the modules are of {magic[0]}, the image is {release}", hint=_USAGE)
 
 
 def _hint(tree: Path | None, *, known: bool) -> str:

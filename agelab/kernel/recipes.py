@@ -78,15 +78,11 @@ def parse(spec: str) -> BuildSpec:
         if _is_line(key, value):
             built = replace(built, lines=(*built.lines, value))
         elif not path.exists():
-            raise InputError(
-                f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}"
-            )
+            raise InputError(f"kernel {spec!r}: {value}: there is no such {'path' if key == 'patches' else 'file'}")
         elif key == "patches":
             patches = _list_patches(path)
             if not patches:
-                raise InputError(
-                    f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff"
-                )
+                raise InputError(f"kernel {spec!r}: there is no patch in {value}: none ends in .patch or .diff")
             built = replace(built, patches=(*built.patches, *patches))
         elif path.is_dir():
             raise InputError(f"kernel {spec!r}: {value}: it is a directory, not a configuration")
@@ -135,9 +131,7 @@ def _read_recipe(name: str) -> BuildSpec:
     path = Path(name).expanduser() if named else DIRECTORY / f"{name}.toml"
     if not (named or path.is_file()):
         error = unknown("kernel recipe", name, list_recipes())
-        error.hint = (
-            f"{name}.toml in this directory would be one of your own: docs/kernels.md says how to write it"
-        )
+        error.hint = f"{name}.toml in this directory would be one of your own: docs/kernels.md says how to write it"
         raise error
     recipe = read(path, KernelRecipe)
     patches: list[Path] = []
@@ -219,11 +213,7 @@ def missing_options(text: str, fragment: str) -> dict[str, str]:
     """Map the options of a fragment that a .config does not honour to its values; ``=m`` is also honoured by ``=y``."""
     has = options(text)
     got = {name: (value, has.get(name, "n")) for name, value in options(fragment).items()}
-    return {
-        name: had
-        for name, (asked, had) in got.items()
-        if had not in ({asked, "y"} if asked == "m" else {asked})
-    }
+    return {name: had for name, (asked, had) in got.items() if had not in ({asked, "y"} if asked == "m" else {asked})}
 
 
 def check_options(text: str, fragments: Mapping[str, str], version: str) -> None:

@@ -197,18 +197,14 @@ def from_package(version: str, store: Store, progress: Notify, *, refresh: bool 
     return _checked_tree(place, fileio.read_text(mark), origin)
 
 
-def find_package(
-    asked_version: str, store: Store, progress: Notify, refresh: bool = False
-) -> tuple[Archive, Package]:
+def find_package(asked_version: str, store: Store, progress: Notify, refresh: bool = False) -> tuple[Archive, Package]:
     """Return the newest package of that version: in the host's suite or else, as kernels are found, in any."""
     oldest.require(f"source:{asked_version}", asked_version)
     seen: dict[str, str] = {}
     by_version: dict[str, tuple[Archive, str]] = {}
     for archive in archives(store, refresh=refresh, progress=progress):
         there = {
-            name: version
-            for name, version in archive.versions("linux-source-").items()
-            if _PACKAGE.fullmatch(name)
+            name: version for name, version in archive.versions("linux-source-").items() if _PACKAGE.fullmatch(name)
         }
         named = {
             version: (archive, name)
@@ -323,9 +319,7 @@ def _checked_tree(place: Path, tree: str, origin: KernelPart, commit: str | None
     text = git_output(place, ["cat-file", "blob", f"{tree}:Makefile"]) if whole else ""
     version = _makefile_version(text)
     if not version:
-        raise _not_a_kernel_tree(
-            origin.name, sorted(set(_MARKERS) - set(listed)) or ["a version in its Makefile"]
-        )
+        raise _not_a_kernel_tree(origin.name, sorted(set(_MARKERS) - set(listed)) or ["a version in its Makefile"])
     oldest.require(origin.name, version)
     return SourceTree(place, tree, version, origin, commit)
 
@@ -350,9 +344,7 @@ def require_clean(repository: GitRepository, hint: str) -> None:
     changed = query_git(repository, words) or ""
     if lines := changed.splitlines():
         more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
-        raise InputError(
-            f"tree:{repository.top} has uncommitted changes: {lines[0].split()[-1]}{more}", hint=hint
-        )
+        raise InputError(f"tree:{repository.top} has uncommitted changes: {lines[0].split()[-1]}{more}", hint=hint)
 
 
 def require_kernel(name: str, repository: GitRepository, commit: str) -> None:
@@ -360,9 +352,7 @@ def require_kernel(name: str, repository: GitRepository, commit: str) -> None:
     listed = query_git(repository, ["ls-tree", "--name-only", commit, "--", *_MARKERS]) or ""
     if missing := sorted(set(_MARKERS) - set(listed.splitlines())):
         raise _not_a_kernel_tree(name, missing)
-    oldest.require(
-        name, _makefile_version(query_git(repository, ["cat-file", "blob", f"{commit}:Makefile"]) or "")
-    )
+    oldest.require(name, _makefile_version(query_git(repository, ["cat-file", "blob", f"{commit}:Makefile"]) or ""))
 
 
 def query_git(repository: GitRepository, argv: Sequence[str]) -> str | None:
@@ -371,9 +361,7 @@ def query_git(repository: GitRepository, argv: Sequence[str]) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def git_output(
-    place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None
-) -> str:
+def git_output(place: Path, argv: Sequence[str], env: Mapping[str, str] | None = None, work: Path | None = None) -> str:
     """Run git in a repository of the cache and return its output. Raises HostError when it fails."""
     with naming_disk_errors(place):
         try:

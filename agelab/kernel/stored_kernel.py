@@ -145,9 +145,7 @@ def _sources_in_key(inputs: Mapping[str, Any]) -> tuple[str, tuple[KernelPart, .
     if "package" in inputs or "parts" in inputs:
         named = [(inputs["package"], inputs["sha256"])] if "package" in inputs else []
         named += inputs.get("parts", [])
-        return "packages", tuple(
-            KernelPart(name=name, version=version, sha256=digest) for name, digest in named
-        )
+        return "packages", tuple(KernelPart(name=name, version=version, sha256=digest) for name, digest in named)
     files = (("bzImage", "image"), ("modules", "modules"), ("config", "config"))
     parts = [KernelPart(name=name, sha256=inputs[key]) for name, key in files if inputs.get(key)]
     return ("files" if parts else "built"), tuple(parts)

@@ -43,9 +43,7 @@ class ModulePackages(Frozen):
     root: BuildRoot
 
 
-def with_modules(
-    kernel: Kernel, filesystems: Sequence[Filesystem], store: Store, progress: Notify = silent
-) -> Kernel:
+def with_modules(kernel: Kernel, filesystems: Sequence[Filesystem], store: Store, progress: Notify = silent) -> Kernel:
     """Return a kernel with the modules of those filesystems that name a source of them.
 
     A filesystem whose modules cannot be built for this kernel is told: the kernel has it no more than before.
@@ -139,9 +137,7 @@ def _unpack_source(deb: Path, unpacked: Path, build: Path) -> None:
     unpack(deb, unpacked)
     trees = list(unpacked.glob("usr/src/*/"))
     if len(trees) != 1:
-        raise AgelabError(
-            f"{deb.name} holds no source of kernel modules: its /usr/src has {len(trees)} directories"
-        )
+        raise AgelabError(f"{deb.name} holds no source of kernel modules: its /usr/src has {len(trees)} directories")
     shutil.copytree(trees[0], build, symlinks=True, dirs_exist_ok=True)
     buildroot.remove_path(unpacked)
 

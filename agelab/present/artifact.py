@@ -122,9 +122,7 @@ def require_new(directory: Path) -> None:
         raise InputError(f"{directory} cannot be written: {error.strerror}") from error
 
 
-def pack_runs(
-    runs: Sequence[RunDirectory], store: Store, directory: Path, *, carry: bool = False
-) -> Artifact:
+def pack_runs(runs: Sequence[RunDirectory], store: Store, directory: Path, *, carry: bool = False) -> Artifact:
     """Write capsules and report of these runs into an empty directory.
 
     Raises InputError for a run that cannot be packed, with the reason.
@@ -149,9 +147,7 @@ def _pack(run: RunDirectory, store: Store, directory: Path, *, carry: bool) -> P
     file = f"{CAPSULES}/{run.name}{SUFFIX}"
     capsule = pack(run, store, directory / file, carry=carry)
     path = directory / file
-    return PackedRun(
-        load(run), capsule, file, path.stat().st_size, file_hash(path), _needs(capsule, store, directory)
-    )
+    return PackedRun(load(run), capsule, file, path.stat().st_size, file_hash(path), _needs(capsule, store, directory))
 
 
 def _needs(capsule: Capsule, store: Store, place: Path) -> RunNeeds | None:

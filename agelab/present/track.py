@@ -139,8 +139,7 @@ def _overview_json(known: Known, now: str) -> dict[str, Any]:
         "track": known.track.name,
         "now": now,
         "points": [
-            {"name": point.name, "date": point.date, "subject": point.subject, "id": point.id}
-            for point in known.points
+            {"name": point.name, "date": point.date, "subject": point.subject, "id": point.id} for point in known.points
         ],
         "lines": [{"page": page_name(known, line.id), **line.id.model_dump()} for line in known.lines],
         "steps": [row.model_dump(mode="json", exclude={"kind"}) for row in known.followed],
@@ -166,9 +165,7 @@ def _line_page(known: Known, line: Line) -> Page:
     )
     blocks: list[Block] = [Charts("Over the points", (Chart(title, words, draw),), note=note, wide=True)]
     if followed:
-        blocks.append(
-            Prose([step_words(known, row) for row in followed], listed=True, title="Steps looked at")
-        )
+        blocks.append(Prose([step_words(known, row) for row in followed], listed=True, title="Steps looked at"))
     if waiting := [step for step in known.open_steps if isinstance(step, Step) and step.line == line.id]:
         names = [f"between {step.last.point.name} and {step.first.point.name}" for step in waiting]
         blocks.append(Prose(names, listed=True, title="Seen, and not looked at yet"))

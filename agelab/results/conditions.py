@@ -78,9 +78,7 @@ class Conditions(Frozen):
     jobs: str = Field(description="cells at a time")
 
     @classmethod
-    def of(
-        cls, plan: RunPlan, cell: Cell | None, guest: str = "", files: Mapping[str, str] | None = None
-    ) -> Self:
+    def of(cls, plan: RunPlan, cell: Cell | None, guest: str = "", files: Mapping[str, str] | None = None) -> Self:
         """Return what shapes a cell of a run; of a run without cells what it says of itself."""
         provenance = {name: str(value) for name, value in plan.provenance.items()}
         machine = MachineLabel.parse(cell.machine if cell else "")
@@ -104,9 +102,7 @@ class Conditions(Frozen):
             kernel=str(plan.kernel or provenance.get("kernel") or (cell.kernel if cell else "")),
             image=provenance.get("image_content") or provenance.get("image", ""),
             guest=guest,
-            **{
-                name: provenance.get(name, "") for name in ("harness", "qemu", "vcpus", "brought", "profiles")
-            },
+            **{name: provenance.get(name, "") for name in ("harness", "qemu", "vcpus", "brought", "profiles")},
             files=files or {},
             cells=key_of(asked),
             data=tuple(sorted(set(provenance.get("corpus_sha256", "").split("; ")) - {""})),
@@ -267,10 +263,7 @@ def grouped(
     groups: list[list[Run]] = []
     for run in runs:
         for group in groups:
-            if all(
-                beside(known, run) and not between(run.conditions, known.conditions, varies)
-                for known in group
-            ):
+            if all(beside(known, run) and not between(run.conditions, known.conditions, varies) for known in group):
                 group.append(run)
                 break
         else:

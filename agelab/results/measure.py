@@ -27,14 +27,10 @@ class Measure(NamedTuple):
         match text.split(":"):
             case [step, metric] if step and metric:
                 measure = cls(step, MEAN, metric)
-            case [step, number, metric] if (
-                step and metric and (repetition := parse_digits(number, MAX_REPETITION))
-            ):
+            case [step, number, metric] if step and metric and (repetition := parse_digits(number, MAX_REPETITION)):
                 measure = cls(step, repetition, metric)
             case [step, metric, number] if parse_digits(number, MAX_REPETITION):
-                raise InputError(
-                    f"{option} {text}: the repetition comes before the metric: {step}:{number}:{metric}"
-                )
+                raise InputError(f"{option} {text}: the repetition comes before the metric: {step}:{number}:{metric}")
             case _:
                 raise InputError(f"{option} {text}: it is {FORM}, like copy:elapsed")
         if measure.step == ALL_STEPS.step and measure != ALL_STEPS:

@@ -107,9 +107,7 @@ class CellTiming(RecordBeside):
 
     file = "timing.json"
 
-    prepared: Seconds = Field(
-        description="what its run took before the first cell began, the same for all its cells"
-    )
+    prepared: Seconds = Field(description="what its run took before the first cell began, the same for all its cells")
     boots: tuple[BootTime, ...] = Field(description="all boots in their order")
     seconds: Seconds = Field(description="all of the cell")
 

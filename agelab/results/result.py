@@ -99,12 +99,8 @@ class Cell(Frozen):
     drives: tuple[Label, ...] = Field(description="drives under test, as specs: model:seagate-st3120026as")
     defaults: Defaults = Field(description="defaults of mkfs and mount: the studies' or today's")
     seed: Count = Field(description="run seed")
-    corpus_seed: Count = Field(
-        default=1, description="corpus seed: which files, and which of them are deleted"
-    )
-    accelerator: Label = Field(
-        default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)"
-    )
+    corpus_seed: Count = Field(default=1, description="corpus seed: which files, and which of them are deleted")
+    accelerator: Label = Field(default="tcg", description="what ran the guest: kvm, or tcg (QEMU's emulation)")
 
     @property
     def seeds(self) -> Seeds:
@@ -144,17 +140,11 @@ class End(Frozen):
     status: Status = Field(description="status at the end")
     reason: Text | None = Field(default=None, description="why it is not ok")
     stuck: tuple[StuckTask, ...] = Field(default=(), description="tasks of a hung cell that did not end")
-    inputs_key: Label | None = Field(
-        default=None, description="hash of everything that determines the digits"
-    )
+    inputs_key: Label | None = Field(default=None, description="hash of everything that determines the digits")
     digest: Label | None = Field(default=None, description="hash of all samples; none in the wall clock")
-    disk: Label | None = Field(
-        default=None, description="key of the stored disk that it kept or started from"
-    )
+    disk: Label | None = Field(default=None, description="key of the stored disk that it kept or started from")
     maps: dict[str, str] = Field(default={}, description="files from the map boot: name -> sha256")
-    measured: str | None = Field(
-        default=None, description="hash of the samples in any clock, to detect damage"
-    )
+    measured: str | None = Field(default=None, description="hash of the samples in any clock, to detect damage")
     pictures: dict[str, str] = Field(default={}, description="what was drawn of the maps: file -> sha256")
     host_seconds: float = Field(
         ge=0,
@@ -214,16 +204,12 @@ class RunPlan(Frozen):
     clock: Label = Field(description="virtual or wall")
     cells: tuple[Cell, ...] = Field(description="all cells planned")
     kernel: RunKernel | None = Field(default=None, description="null where the run does not record it")
-    provenance: JsonDetails = Field(
-        description="origin of everything used: image, harness, QEMU, corpus, drives, host"
-    )
+    provenance: JsonDetails = Field(description="origin of everything used: image, harness, QEMU, corpus, drives, host")
     histories: dict[Label, JsonDetails] = Field(
         default={},
         description="what each history is, and how well it matches the request; NAME@2: of corpus seed 2",
     )
-    unstated: tuple[Label, ...] = Field(
-        default=(), description="what the study leaves open, or is not reproduced"
-    )
+    unstated: tuple[Label, ...] = Field(default=(), description="what the study leaves open, or is not reproduced")
     metrics: dict[Label, DefinedMetric] = Field(
         default={}, description="metrics that the scenario and its programs define, by name"
     )

@@ -266,8 +266,7 @@ class RunDirectory:
         """Raise InputError for results that this agelab cannot read, however sound they are."""
         if type(schema) is int and schema > SCHEMA:
             raise InputError(
-                f"{self.name} was made by a newer agelab: its results are of schema {schema}, "
-                f"this one reads {SCHEMA}",
+                f"{self.name} was made by a newer agelab: its results are of schema {schema}, this one reads {SCHEMA}",
                 hint="read it with that agelab, or a newer one than this",
             )
         if type(schema) is not int or schema != SCHEMA:
@@ -351,9 +350,7 @@ class RunDirectory:
         ends = [self.end(number) for number in range(len(self.plan().cells))]
         samples, rows = self._read_samples()
         for number, end in enumerate(ends):
-            restarted = (
-                end is not None and end.status is Status.INTERRUPTED and (running or self.is_running())
-            )
+            restarted = end is not None and end.status is Status.INTERRUPTED and (running or self.is_running())
             if end is None or restarted:
                 continue
             for name in self._damaged_files(number, end, samples.get(number, []), rows.get(number, [])):
@@ -365,9 +362,7 @@ class RunDirectory:
         if beyond := sorted(set(samples) - set(range(len(ends)))):
             raise InputError(f"{self.path / 'samples.jsonl'} is damaged: the run has no cell {beyond[0]}")
 
-    def _damaged_files(
-        self, number: int, end: End, samples: Sequence[Sample], rows: Sequence[bytes]
-    ) -> Iterator[str]:
+    def _damaged_files(self, number: int, end: End, samples: Sequence[Sample], rows: Sequence[bytes]) -> Iterator[str]:
         """Name the files of a cell that are missing, or not what its end record says."""
         if end.inputs_key and inputs_key(self.recorded_inputs(number)) != end.inputs_key:
             yield f"cells/{number}/inputs.json"
@@ -387,16 +382,12 @@ class RunDirectory:
         plan, ends, samples = self.read_all()
         cells = []
         for number, cell in enumerate(plan.cells):
-            end = ends[number] or End(
-                status=Status.INTERRUPTED, reason="it has no end record", host_seconds=0
-            )
+            end = ends[number] or End(status=Status.INTERRUPTED, reason="it has no end record", host_seconds=0)
             rows = [_row(sample) for sample in samples.get(number, [])]
             cells.append(
                 {
                     **cell.model_dump(mode="json"),
-                    **end.model_dump(
-                        mode="json", exclude={"host_seconds", "measured", "pictures", "ended", "host"}
-                    ),
+                    **end.model_dump(mode="json", exclude={"host_seconds", "measured", "pictures", "ended", "host"}),
                     "samples": rows,
                 }
             )
@@ -545,6 +536,4 @@ def _digests(end: End, samples: Sequence[Sample], rows: Sequence[bytes]) -> Iter
 
 def _row(sample: Sample) -> dict[str, Any]:
     """Return a sample as it is written: the value always, a reason or a caveat only where there is one."""
-    return sample.model_dump(
-        exclude={name for name in ("not_measured", "caveat") if not getattr(sample, name)}
-    )
+    return sample.model_dump(exclude={name for name in ("not_measured", "caveat") if not getattr(sample, name)})

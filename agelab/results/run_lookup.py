@@ -48,9 +48,7 @@ def find_unverified(runs: Path, name: str) -> RunDirectory:
     if (Path(name) / PLAN).is_file():
         raise InputError(f"no run {name!r} in this store", hint=f"the one in this directory: ./{name}")
     if not known:
-        raise InputError(
-            f"no run {name!r}: there are no runs yet", hint="make one: agelab run aging-reiserfs"
-        )
+        raise InputError(f"no run {name!r}: there are no runs yet", hint="make one: agelab run aging-reiserfs")
     begun = [run for run in known if name and run.name.startswith(name)]
     if len(begun) == 1:
         return begun[0]
@@ -82,9 +80,7 @@ def all_runs(runs: Path) -> list[RunDirectory]:
 
 def without_plan(runs: Path) -> list[RunDirectory]:
     """List the directories that never got a plan and that no process is running."""
-    unplanned = (
-        RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists()
-    )
+    unplanned = (RunDirectory(path) for path in sorted(runs.glob("[!.]*/")) if not (path / "plan.json").exists())
     return [run for run in unplanned if not run.is_running()]
 
 

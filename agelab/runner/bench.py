@@ -53,9 +53,7 @@ class Boot:
         """Return the only object of an event. Raises AgelabError when there is none or more than one."""
         objects = [line for line in self.events if line["event"] == event]
         if len(objects) != 1:
-            raise AgelabError(
-                f"the guest said {event!r} {len(objects)} times; its console ends:\n{self.tail}"
-            )
+            raise AgelabError(f"the guest said {event!r} {len(objects)} times; its console ends:\n{self.tail}")
         return objects[0]
 
     @property

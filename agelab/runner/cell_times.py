@@ -62,9 +62,7 @@ def expected_cost(
     Seconds are the middle of ``cell_time``'s range. Through FUSE a filesystem takes longest, by far: where none of its
     kind has ended before, nothing compares with it.
     """
-    steps = sum(
-        len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, failure=spec.failure)
-    )
+    steps = sum(len(phase.steps) for phase in phases(spec.scenario, corpus, curve=curve, failure=spec.failure))
     if "fuse" in spec.filesystem.modules and not _of_kind(cell, before):
         return inf, steps
     known = cell_time(cell, before, ())
@@ -74,9 +72,7 @@ def expected_cost(
 def _of_kind(cell: Cell, took: Took) -> list[float]:
     """Return the seconds of the cells of its kind that took their whole time."""
     return [
-        end.host_seconds
-        for known_cell, end in took
-        if _kind(known_cell) == _kind(cell) and end.status in WHOLE_TIME
+        end.host_seconds for known_cell, end in took if _kind(known_cell) == _kind(cell) and end.status in WHOLE_TIME
     ]
 
 

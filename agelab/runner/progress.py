@@ -16,9 +16,7 @@ class Progress:
     def stage(self, line: str) -> None:
         """Take a line about something that is being made or looked up."""
 
-    def begin_runs(
-        self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int
-    ) -> None:
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int) -> None:
         """Take note that the cells ``waiting`` are about to run, in this order, so many ``jobs`` at a time.
 
         ``request`` is the first run's.

@@ -65,9 +65,7 @@ def run_until_decided(
         if decision.decided:
             return directory, Outcome(asked, decision, number, "")
         if following is None:
-            return directory, Outcome(
-                asked, decision, number, f"{number} run seeds are the most that are added"
-            )
+            return directory, Outcome(asked, decision, number, f"{number} run seeds are the most that are added")
         spent = (time.monotonic() - since) / 60
         expected = spent * (following - number) / number
         if options.budget is not None and spent + expected > options.budget:

@@ -87,7 +87,5 @@ class Profile(Frozen):
     def mean_size(self) -> float:
         """Bytes of a file on average: within a class each size is as likely."""
         lows = (0, *self.sizes.upto)
-        mean = (
-            (low + 1 + upto) / 2 if upto else 0.0 for low, upto in zip(lows, self.sizes.upto, strict=False)
-        )
+        mean = ((low + 1 + upto) / 2 if upto else 0.0 for low, upto in zip(lows, self.sizes.upto, strict=False))
         return sum(share * size for share, size in zip(self.sizes.shares(), mean, strict=True))

@@ -94,9 +94,7 @@ class BlockLayer(Frozen):
         if requests and not MIN_REQUESTS <= requests.value <= MAX_REQUESTS:
             yield f"requests is {requests.value}: the kernel takes {MIN_REQUESTS} to {MAX_REQUESTS}"
         if ahead and (ahead.value % PAGE_KIB or ahead.value > MAX_READ_AHEAD_KIB):
-            yield (
-                f"read_ahead_kib is {ahead.value}: it is a multiple of {PAGE_KIB}, {MAX_READ_AHEAD_KIB} at most"
-            )
+            yield (f"read_ahead_kib is {ahead.value}: it is a multiple of {PAGE_KIB}, {MAX_READ_AHEAD_KIB} at most")
         if self.writeback_throttle_us and self.writeback_throttle_us.value > MAX_VALUE:
             yield f"writeback_throttle_us is {self.writeback_throttle_us.value}: the kernel takes {MAX_VALUE} at most"
 

@@ -91,9 +91,7 @@ class ControlFile:
             filesystem=_filesystem_of(line.filesystem) or "",
             script=f"{GUEST_SCRIPTS}/filesystem-{line.filesystem}.sh",
         )
-        return self.selection.scenario.model_copy(
-            update={"variants": (variant,), "experiments": (experiment,)}
-        )
+        return self.selection.scenario.model_copy(update={"variants": (variant,), "experiments": (experiment,)})
 
 
 def read(path: Path) -> ControlFile:

@@ -54,8 +54,8 @@ class PartitionUse(Frozen):
     """Position of a partition under test on its drive; no scale shrinks it."""
 
     drive: int = Field(default=0, ge=0, description="index in the machine's drives, from 0")
-    at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = (
-        Field(default="outer", description="the drive's first sectors, its last ones, or MiB from its start")
+    at: Annotated[DrivePosition, PlainValidator(_place_on_drive, json_schema_input_type=DrivePosition)] = Field(
+        default="outer", description="the drive's first sectors, its last ones, or MiB from its start"
     )
     origin: Origin = "estimated"
     note: Note = ""

@@ -19,9 +19,7 @@ MAX_PER_TRACK, MAX_CYLINDERS = 100_000, 100_000_000
 class SeekTable(Sourced):
     """Seek curve as a table; between two of its points the time rises evenly."""
 
-    points: tuple[tuple[int, float], ...] = Field(
-        description="cylinders and milliseconds of a read's seek, rising"
-    )
+    points: tuple[tuple[int, float], ...] = Field(description="cylinders and milliseconds of a read's seek, rising")
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the points, each with its place."""
@@ -131,9 +129,7 @@ class Cache(Frozen):
     segments: Whole = Field(description="number of streams it can hold at once")
     read_ahead_kib: Whole = Field(description="size of read-ahead, KiB")
     write_back: Flag = Field(description="whether a write completes in the cache, as the drive is shipped")
-    write_segments: Whole | None = Field(
-        default=None, description="segments for writes; if omitted all but one"
-    )
+    write_segments: Whole | None = Field(default=None, description="segments for writes; if omitted all but one")
     read_ahead_tracks: Whole | None = Field(
         default=None,
         description="1: it reads ahead to the end of a track at most; 2: to the end of the next one where the segment "
@@ -189,9 +185,7 @@ class RotatingDisk(Frozen):
     seek: SeekTable | None = Field(
         default=None, description="measured seek curve, in place of the one through the three seek times"
     )
-    zones: ZoneTable | None = Field(
-        default=None, description="measured zones, in place of those from the two rates"
-    )
+    zones: ZoneTable | None = Field(default=None, description="measured zones, in place of those from the two rates")
 
     def problems(self) -> Iterator[str]:
         """Yield contradictions between the figures.
@@ -245,9 +239,7 @@ class SolidState(Frozen):
     planes: Whole = Field(description="planes of a die, which are programmed and erased together")
     page_kib: Whole = Field(description="page of one plane, KiB: what a read takes from the cells")
     block_kib: Whole = Field(description="block of one plane, KiB: what is erased")
-    bits_per_cell: Whole = Field(
-        description="pages that are programmed together, as they lie in the same cells"
-    )
+    bits_per_cell: Whole = Field(description="pages that are programmed together, as they lie in the same cells")
     channel_mb_s: Figure = Field(description="rate of a channel, 10**6 bytes per second")
     read_us: Figure = Field(description="read of a page from its cells, microseconds")
     program_us: Figure = Field(description="program of all bits of a page in every plane, microseconds")
@@ -330,9 +322,7 @@ def _kind_of_medium(raw: object) -> str | None:
 
 
 Medium = Annotated[
-    Annotated[RotatingDisk, Tag("~disk")]
-    | Annotated[Flash, Tag("~flash")]
-    | Annotated[SolidState, Tag("~ssd")],
+    Annotated[RotatingDisk, Tag("~disk")] | Annotated[Flash, Tag("~flash")] | Annotated[SolidState, Tag("~ssd")],
     Discriminator(
         _kind_of_medium,
         custom_error_type="kind",
@@ -352,9 +342,7 @@ class Drive(Frozen):
     hit_overhead_us: Figure | None = Field(
         default=None, description="the same for a read from the cache, if it is not overhead_us"
     )
-    write_overhead_us: Figure | None = Field(
-        default=None, description="the same for a write, if it is not overhead_us"
-    )
+    write_overhead_us: Figure | None = Field(default=None, description="the same for a write, if it is not overhead_us")
     queue_depth: Whole = Field(description="commands accepted at once: 1 without NCQ")
     max_request_kib: Whole = Field(description="largest request from the kernel, KiB")
     interface: Interface = Field(description="interface to the host")

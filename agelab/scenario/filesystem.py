@@ -18,9 +18,7 @@ class Tooling(Frozen):
     and the variant's options are joined into the mount command's ``-o``.
     """
 
-    mkfs: tuple[str, ...] = Field(
-        min_length=1, description="makes it on {device}; options go before the last word"
-    )
+    mkfs: tuple[str, ...] = Field(min_length=1, description="makes it on {device}; options go before the last word")
     mount: tuple[str, ...] = Field(
         default=(),
         description="command in place of mount -t; {options} stands for the options of -o, with commas",
@@ -93,9 +91,7 @@ class Filesystem(Frozen):
     minimum_mib: int = Field(ge=1, description="smallest disk that mkfs accepts, MiB")
     extents: Literal["fiemap", "fibmap", "none"] = Field(description="system call that tells where files lie")
     extents_why: str = Field(default="", description="reason for none")
-    free_space: FreeSpaceTool | NotListed = Field(
-        description="tool that lists its free space, or why there is none"
-    )
+    free_space: FreeSpaceTool | NotListed = Field(description="tool that lists its free space, or why there is none")
     refuses: tuple[Pattern, ...] = Field(
         default=(),
         description="expressions for whole lines of error output (LC_ALL=C) about things it cannot store",
@@ -163,9 +159,7 @@ class Filesystem(Frozen):
         """Return the commands of one set of defaults."""
         return self.period if defaults == "period" else self.today
 
-    def mkfs_command(
-        self, defaults: Defaults, options: Sequence[str] = (), *, shrink: float = 1
-    ) -> tuple[str, ...]:
+    def mkfs_command(self, defaults: Defaults, options: Sequence[str] = (), *, shrink: float = 1) -> tuple[str, ...]:
         """Return the mkfs command with these options before its last word; ``{device}`` and ``{uuid}`` remain to be
         replaced.
 

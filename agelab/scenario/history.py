@@ -40,9 +40,7 @@ class Profiled(_Asked):
         description="one of agelab list profiles, or a file of your own: ./mine.toml, from the scenario's file on"
     )
     fullness: Figure = Field(description="share of the disk, 0 to 1")
-    overwrites: Figure = Field(
-        description="bytes written, the filling included, as a multiple of the disk's size"
-    )
+    overwrites: Figure = Field(description="bytes written, the filling included, as a multiple of the disk's size")
 
 
 class Versions(_Asked):
@@ -68,9 +66,7 @@ class Churned(_Asked):
 
     engine: Literal["churn"] = Field(description="engine")
     fullness: Figure = Field(description="share of the disk after the filling, and maximum before it, 0 to 1")
-    overwrites: Figure = Field(
-        description="bytes written, without the filling, as a multiple of the disk's size"
-    )
+    overwrites: Figure = Field(description="bytes written, without the filling, as a multiple of the disk's size")
     freed: Figure = Field(description="share of all files that is deleted at the end, 0 to 1")
 
 
@@ -79,9 +75,7 @@ class Pulled(_Asked):
 
     engine: Literal["pulls"] = Field(description="engine")
     pulls: Figure = Field(description="number of pulls at paper scale, divided as sizes are")
-    fullness: Figure = Field(
-        description="share of the disk that the seeded tree takes in the beginning, 0 to 1"
-    )
+    fullness: Figure = Field(description="share of the disk that the seeded tree takes in the beginning, 0 to 1")
     repository: str = Field(default="", description="path of a repository in place of the seeded one")
     revision: str = Field(default="HEAD", description="newest version")
 

@@ -142,8 +142,6 @@ def fill(commands: Sequence[Command], words: dict[str, str]) -> list[list[str]]:
     """Put words into commands; placeholders without one stay."""
 
     def filled(word: str) -> str:
-        return PLACEHOLDER.sub(
-            lambda placeholder: words.get(placeholder[1] + placeholder[2], placeholder[0]), word
-        )
+        return PLACEHOLDER.sub(lambda placeholder: words.get(placeholder[1] + placeholder[2], placeholder[0]), word)
 
     return [[filled(word) for word in command] for command in commands]

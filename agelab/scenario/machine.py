@@ -33,12 +33,8 @@ class BytePrice(Sourced):
     harness/drive/price.c charges them.
     """
 
-    read: float = Field(
-        ge=0, le=100, allow_inf_nan=False, description="copied out of the page cache, by read"
-    )
-    written: float = Field(
-        ge=0, le=100, allow_inf_nan=False, description="copied into the page cache, by write"
-    )
+    read: float = Field(ge=0, le=100, allow_inf_nan=False, description="copied out of the page cache, by read")
+    written: float = Field(ge=0, le=100, allow_inf_nan=False, description="copied into the page cache, by write")
 
 
 BandEnd = Literal["low", "high"]
@@ -93,9 +89,7 @@ class Machine(Frozen):
 
     name: str = Field(description="the file's name, without its ending")
     summary: str = Field(description="the machine in one line")
-    shift: int = Field(
-        ge=0, le=10, description="an instruction takes 2**shift nanoseconds of the guest's clock"
-    )
+    shift: int = Field(ge=0, le=10, description="an instruction takes 2**shift nanoseconds of the guest's clock")
     clock_mhz: Figure = Field(description="the processor's clock, MHz")
     instructions_per_cycle: BandedFigure = Field(description="mean for kernel code of a filesystem")
     cpu_model: str = Field(description="libvirt's name of the processor model")
@@ -103,16 +97,10 @@ class Machine(Frozen):
     byte_price: BytePrice | None = Field(
         default=None, description="what a copied byte costs beyond its instructions; nothing if omitted"
     )
-    kernel_arguments: tuple[str, ...] = Field(
-        default=(), description="additional kernel arguments of its guests"
-    )
+    kernel_arguments: tuple[str, ...] = Field(default=(), description="additional kernel arguments of its guests")
     memory_mib: Figure = Field(description="memory of the study's machine; a cell may need less")
-    swap: Swap | None = Field(
-        default=None, description="omitted if the study had no swap or does not mention it"
-    )
-    drives: tuple[MachineDrive, ...] = Field(
-        default=(), description="in the order in which scenarios count them"
-    )
+    swap: Swap | None = Field(default=None, description="omitted if the study had no swap or does not mention it")
+    drives: tuple[MachineDrive, ...] = Field(default=(), description="in the order in which scenarios count them")
 
     block: BlockLayer = Field(default=BlockLayer(), description="the block layer before its modelled drives")
 
@@ -180,9 +168,7 @@ class Machine(Frozen):
             return self
         problems = []
         if not figure.band.low <= figure.value <= figure.band.high:
-            problems.append(
-                f"{figure.value:g} is not in its band, {figure.band.low:g} to {figure.band.high:g}"
-            )
+            problems.append(f"{figure.value:g} is not in its band, {figure.band.low:g} to {figure.band.high:g}")
         for end, ns in zip(("high", "low"), ends, strict=True):
             if not MIN_DILATION <= ns / (1 << self.shift) <= MAX_DILATION:
                 problems.append(

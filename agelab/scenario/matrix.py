@@ -45,9 +45,7 @@ def combined(action: Action, matrix: Matrix, used: Iterable[str]) -> tuple[Actio
     for values in product(*(matrix[axis] for axis in axes)):
         step = _combination(action, dict(zip(axes, map(str, values), strict=True)))
         if steps.setdefault(step.name, step) is not step:
-            raise ValueError(
-                f"matrix: two combinations of values have one name, {step.name}: leave one of them out"
-            )
+            raise ValueError(f"matrix: two combinations of values have one name, {step.name}: leave one of them out")
     return tuple(steps.values())
 
 

@@ -33,25 +33,17 @@ METRICS: dict[str, Metric] = {
         "s", "guest time of the sync after the step, where the step asks for one", better="lower", speed=True
     ),
     "throughput": Metric("B/s", "bytes that the step moves / elapsed", better="higher", speed=True),
-    "throughput_ratio": Metric(
-        "1", "throughput of the last repetition / throughput of the first", better="higher"
-    ),
+    "throughput_ratio": Metric("1", "throughput of the last repetition / throughput of the first", better="higher"),
     "cpu_user": Metric("s", "whole-machine CPU time in user mode, nice included (proc(5))", better="lower"),
-    "cpu_system": Metric(
-        "s", "whole-machine CPU time in the kernel, interrupts included (proc(5))", better="lower"
-    ),
+    "cpu_system": Metric("s", "whole-machine CPU time in the kernel, interrupts included (proc(5))", better="lower"),
     "cpu_iowait": Metric("s", "time idle while a request was outstanding (proc(5))", better="lower"),
     "cpu_idle": Metric("s", "time idle with no request outstanding (proc(5))"),
     # Sums over the members of a RAID-0: requests to the drives, not to the array.
-    "requests": Metric(
-        "1", "block requests that the disk under test completed (iostats.rst)", better="lower"
-    ),
+    "requests": Metric("1", "block requests that the disk under test completed (iostats.rst)", better="lower"),
     "bytes_read": Metric("B", "bytes read from the disk under test (iostats.rst)", better="lower"),
     "bytes_written": Metric("B", "bytes written to the disk under test (iostats.rst)", better="lower"),
     # Modelled drives only, summed over the drives that the disk under test lies on.
-    "sequential_share": Metric(
-        "1", "requests that start where the one before them ended / requests", better="higher"
-    ),
+    "sequential_share": Metric("1", "requests that start where the one before them ended / requests", better="higher"),
     "seeks": Metric("1", "movements of the arm", better="lower"),
     "seek_distance": Metric("1", "cylinders that the arm crossed, summed over its movements", better="lower"),
     "busy_overhead": Metric("s", "drive's time spent on the commands themselves", better="lower"),
@@ -69,13 +61,9 @@ METRICS: dict[str, Metric] = {
     "blocks_erased": Metric("1", "blocks of flash that the drive erased", better="lower"),
     "write_amplification": Metric("1", "flash_programmed / bytes written to the drive", better="lower"),
     "gc_wait": Metric("s", "time that requests waited for garbage collection", better="lower"),
-    "queue_depth": Metric(
-        "1", "requests that waited for the drive or were in it, mean over the moments of dispatch"
-    ),
+    "queue_depth": Metric("1", "requests that waited for the drive or were in it, mean over the moments of dispatch"),
     "flushes": Metric("1", "times that the drive wrote its whole cache to the platters when told to"),
-    "copy_late": Metric(
-        "s", "guest time by which copying a request's data outlasted the drive's own time for it"
-    ),
+    "copy_late": Metric("s", "guest time by which copying a request's data outlasted the drive's own time for it"),
     "copy_stolen": Metric(
         "s",
         "guest CPU time that the modelled drive took to copy data, which a real drive moves without the processor",
@@ -83,9 +71,7 @@ METRICS: dict[str, Metric] = {
     "space_used": Metric(
         "B", "blocks in use after the step, in bytes (statvfs(3): f_blocks - f_bfree)", better="lower"
     ),
-    "fullness": Metric(
-        "1", "space_used / the bytes that the filesystem has (statvfs(3): f_blocks)", better="lower"
-    ),
+    "fullness": Metric("1", "space_used / the bytes that the filesystem has (statvfs(3): f_blocks)", better="lower"),
     "refused": Metric(
         "1",
         "lines of the step's error output that say what the filesystem cannot hold (links on vfat)",
@@ -118,9 +104,7 @@ METRICS: dict[str, Metric] = {
         better="lower",
         speed=True,
     ),
-    "mount_status": Metric(
-        "1", "exit status of a mount after a power cut (mount(8)): 0, or it failed", better="lower"
-    ),
+    "mount_status": Metric("1", "exit status of a mount after a power cut (mount(8)): 0, or it failed", better="lower"),
     "fsck_status": Metric(
         "1", "exit status of the filesystem's check, or repair, after a power cut: 0 is clean", better="lower"
     ),
@@ -129,31 +113,17 @@ METRICS: dict[str, Metric] = {
         "1",
         "files that nothing changed after an fsync of file and directory, or a sync, had returned: promised",
     ),
-    "files_intact": Metric(
-        "1", "files_synced that are there with all their bytes, and no other", better="higher"
-    ),
-    "files_damaged": Metric(
-        "1", "files_synced that are there with other bytes, fewer or more", better="lower"
-    ),
+    "files_intact": Metric("1", "files_synced that are there with all their bytes, and no other", better="higher"),
+    "files_damaged": Metric("1", "files_synced that are there with other bytes, fewer or more", better="lower"),
     "files_missing": Metric("1", "files_synced that are not there", better="lower"),
-    "files_unsynced": Metric(
-        "1", "files that were changed, or being changed, without a sync that had returned"
-    ),
+    "files_unsynced": Metric("1", "files that were changed, or being changed, without a sync that had returned"),
     "unsynced_whole": Metric("1", "files_unsynced with all bytes of their last change", better="higher"),
     "unsynced_older": Metric("1", "files_unsynced with all bytes of an earlier change"),
-    "unsynced_short": Metric(
-        "1", "files_unsynced with the first bytes of a change, or with none", better="lower"
-    ),
-    "unsynced_zeros": Metric(
-        "1", "files_unsynced with zeros in the place of some bytes of a change", better="lower"
-    ),
-    "unsynced_garbage": Metric(
-        "1", "files_unsynced with bytes that were never written there", better="lower"
-    ),
+    "unsynced_short": Metric("1", "files_unsynced with the first bytes of a change, or with none", better="lower"),
+    "unsynced_zeros": Metric("1", "files_unsynced with zeros in the place of some bytes of a change", better="lower"),
+    "unsynced_garbage": Metric("1", "files_unsynced with bytes that were never written there", better="lower"),
     "unsynced_missing": Metric("1", "files_unsynced that are not there", better="lower"),
-    "slowdown": Metric(
-        "1", "elapsed of a test on the aged disk / elapsed on the unaged control", better="lower"
-    ),
+    "slowdown": Metric("1", "elapsed of a test on the aged disk / elapsed on the unaged control", better="lower"),
     "memory_available": Metric(
         "B",
         "MemAvailable when the first step starts, and free pages on processors' lists (proc(5))",
@@ -176,9 +146,7 @@ METRICS: dict[str, Metric] = {
     ),
     "tails": Metric("1", "pieces of files that have no whole block: in the filesystem's tree or inodes"),
     "extents_per_file": Metric("1", "extents / files that have a block", better="lower"),
-    "fragmented_files": Metric(
-        "1", "files of more than one extent / files that have a block", better="lower"
-    ),
+    "fragmented_files": Metric("1", "files of more than one extent / files that have a block", better="lower"),
     "drive_extents": Metric(
         "1",
         "runs that lie together on one drive, of all files' blocks, where a disk is made of several (docs/layouts.md)",
@@ -195,15 +163,9 @@ METRICS: dict[str, Metric] = {
         "(Smith and Seltzer, SIGMETRICS 1997)",
         better="higher",
     ),
-    "extent_length_p10": Metric(
-        "B", "length that 10 % of the extents do not exceed (nearest rank)", better="higher"
-    ),
-    "extent_length_p50": Metric(
-        "B", "length that 50 % of the extents do not exceed (nearest rank)", better="higher"
-    ),
-    "extent_length_p90": Metric(
-        "B", "length that 90 % of the extents do not exceed (nearest rank)", better="higher"
-    ),
+    "extent_length_p10": Metric("B", "length that 10 % of the extents do not exceed (nearest rank)", better="higher"),
+    "extent_length_p50": Metric("B", "length that 50 % of the extents do not exceed (nearest rank)", better="higher"),
+    "extent_length_p90": Metric("B", "length that 90 % of the extents do not exceed (nearest rank)", better="higher"),
     "extent_length_mean": Metric("B", "bytes in extents / extents", better="higher"),
     "locality_score": Metric(
         "1",
@@ -229,9 +191,7 @@ METRICS: dict[str, Metric] = {
         "B", "length that 90 % of the runs of free space do not exceed (nearest rank)", better="higher"
     ),
     "free_extent_largest": Metric("B", "length of the longest run of free space", better="higher"),
-    "free_usable_1mib": Metric(
-        "1", "bytes in runs of free space of at least 1 MiB / free_bytes", better="higher"
-    ),
+    "free_usable_1mib": Metric("1", "bytes in runs of free space of at least 1 MiB / free_bytes", better="higher"),
     # Modelled drives only: requests of a workload.
     "dynamic_layout_score": Metric(
         "1",

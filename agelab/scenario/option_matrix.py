@@ -38,13 +38,9 @@ def parse_choices(entry: str) -> tuple[ChosenOption, ...]:
     choices = tuple(ChosenOption(tuple(shlex.split(word))) for word in entry.split("|"))
     for choice in choices:
         if not choice.words or not choice.slug:
-            raise ValueError(
-                f"{entry!r} is no option: -O ^has_journal, data=writeback, or several with | between them"
-            )
+            raise ValueError(f"{entry!r} is no option: -O ^has_journal, data=writeback, or several with | between them")
         if not choice.of_mkfs and len(choice.words) > 1:
-            raise ValueError(
-                f"{entry!r}: options of mount have commas between them, those of mkfs begin with a dash"
-            )
+            raise ValueError(f"{entry!r}: options of mount have commas between them, those of mkfs begin with a dash")
     return choices
 
 

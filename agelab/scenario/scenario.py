@@ -92,9 +92,7 @@ class Variant(Shorthand):
     machine: Name | None = Field(default=None, description="replaces the scenario's")
     available_mib: Size | None = Field(default=None, description="replaces the scenario's memory")
     drive: int | None = Field(default=None, ge=0, description="replaces that of the partitions")
-    minimum_mib: int | None = Field(
-        default=None, ge=1, description="smallest disk, replaces that of its filesystem"
-    )
+    minimum_mib: int | None = Field(default=None, ge=1, description="smallest disk, replaces that of its filesystem")
     history: Name | None = Field(default=None, description="one of the scenario's histories, if it has any")
     chosen_mkfs_options: tuple[str, ...] = Field(
         default=(), description="not for a file: agelab's own, the options of a combination, added last"
@@ -158,18 +156,14 @@ class CorpusUse(Shorthand):
 
     short_for = ("mib",)
     short_types = ("string", "number")
-    kind: CorpusKind = Field(
-        default="debian-iso", description="a file of agelab/data/corpus, without its ending"
-    )
+    kind: CorpusKind = Field(default="debian-iso", description="a file of agelab/data/corpus, without its ending")
     mib: Size = Field(description="size at paper scale, MiB")
     files: dict[str, Whole] = Field(
         default={},
         exclude_if=is_empty,
         description="files of a tree at paper scale, in place of the kind's; their bytes together stay",
     )
-    held_in_ram: bool = Field(
-        default=False, description="whether it is read from memory, at no cost in drive time"
-    )
+    held_in_ram: bool = Field(default=False, description="whether it is read from memory, at no cost in drive time")
 
     @property
     def file_counts(self) -> dict[str, int]:
@@ -183,9 +177,7 @@ class MemoryUse(Shorthand):
     short_types = ("string", "number")
     available_mib: Size = Field(description="memory available at the first step, at paper scale, MiB")
     dirty_percent: Figure = Field(default=Figure(value=20), description="vm.dirty_ratio")
-    dirty_background_percent: Figure = Field(
-        default=Figure(value=10), description="vm.dirty_background_ratio"
-    )
+    dirty_background_percent: Figure = Field(default=Figure(value=10), description="vm.dirty_background_ratio")
 
 
 class Scenario(Frozen):
@@ -194,12 +186,8 @@ class Scenario(Frozen):
     name: Name = Field(default="", description="the file's name, without its ending")
     summary: str = Field(default="", description="the scenario in one line")
     citation: Citation | None = Field(default=None, description="the study that it follows, if any")
-    machine: Name = Field(
-        default="pentium4-2800", description="a file of scenarios/machines, without its ending"
-    )
-    defaults: Defaults = Field(
-        default="today", description="mkfs and mount as in the study's days, or as today"
-    )
+    machine: Name = Field(default="pentium4-2800", description="a file of scenarios/machines, without its ending")
+    defaults: Defaults = Field(default="today", description="mkfs and mount as in the study's days, or as today")
     corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
     histories: tuple[History, ...] = Field(
         default=(),
@@ -207,9 +195,7 @@ class Scenario(Frozen):
     )
     memory: MemoryUse = Field(description="memory available to the first step")
     disk: DiskUse = Field(description="the disk under test")
-    beside: CompanionDiskUse | None = Field(
-        default=None, description="the companion disk, with the data on it"
-    )
+    beside: CompanionDiskUse | None = Field(default=None, description="the companion disk, with the data on it")
     counts: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Figure] = Field(
         default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
     )
@@ -253,12 +239,8 @@ class Scenario(Frozen):
     measures: tuple[Literal["extents", "free_space"], ...] = Field(
         default=(), description="maps of the disk, made on their own fork"
     )
-    curve: Curve | None = Field(
-        default=None, description="points of the history at which the disk is measured"
-    )
-    ratios: tuple[Ratio, ...] = Field(
-        default=(), description="ratios of a step's last repetition to its first"
-    )
+    curve: Curve | None = Field(default=None, description="points of the history at which the disk is measured")
+    ratios: tuple[Ratio, ...] = Field(default=(), description="ratios of a step's last repetition to its first")
     unstated: tuple[OpenPoint, ...] = Field(default=(), description="what the study leaves open")
     packages: tuple[PackageName, ...] = Field(
         default=(), description="Debian packages for the guest, beside those of its programs"
@@ -358,11 +340,7 @@ class Scenario(Frozen):
 
     def has_output(self, action: Action) -> bool:
         """Return True if the host reads what a step prints."""
-        return (
-            action.keep
-            or action.program is not None
-            or any(metric in self.metrics for metric in action.records)
-        )
+        return action.keep or action.program is not None or any(metric in self.metrics for metric in action.records)
 
     def _off_the_curve(self) -> Iterator[str]:
         """Yield what the curve requires and the steps lack."""
@@ -430,14 +408,10 @@ class Scenario(Frozen):
         for matrix in (*self.options, *more):
             if all(variant.filesystem != matrix.filesystem for variant in variants):
                 there = ", ".join(sorted({variant.filesystem for variant in variants}))
-                raise ValueError(
-                    f"options: no variant has filesystem {matrix.filesystem}; there are: {there}"
-                )
+                raise ValueError(f"options: no variant has filesystem {matrix.filesystem}; there are: {there}")
             pairs = ((variant, variant.filesystem == matrix.filesystem) for variant in variants)
             variants = tuple(
-                combined
-                for variant, meant in pairs
-                for combined in (variant.combined(matrix) if meant else [variant])
+                combined for variant, meant in pairs for combined in (variant.combined(matrix) if meant else [variant])
             )
         too_long = [variant.name for variant in variants if len(variant.name) > MAX_NAME_LENGTH]
         twice = [name for name, count in Counter(variant.name for variant in variants).items() if count > 1]
@@ -508,9 +482,7 @@ class Scenario(Frozen):
         if shorter == 1:
             return self
         cycles = [
-            step.model_copy(update={"repeat": max(1, step.repeat // shorter)})
-            if isinstance(step, Cycle)
-            else step
+            step.model_copy(update={"repeat": max(1, step.repeat // shorter)}) if isinstance(step, Cycle) else step
             for step in self.steps
         ]
 
@@ -538,9 +510,7 @@ class Scenario(Frozen):
         """
         disk, of_history = self.disk.mib, not self.corpus
         least = min(max(least_mib, SMALL_DISK["history" if of_history else "corpus"]) * shrink, disk.value)
-        divisor = max(
-            1, disk.value / least if self.corpus is None else self.corpus.mib.value / SMALL_DATA / shrink
-        )
+        divisor = max(1, disk.value / least if self.corpus is None else self.corpus.mib.value / SMALL_DATA / shrink)
 
         def less(figure: Figure, at_least: float = 0) -> Figure:
             return figure.model_copy(update={"value": max(figure.value / divisor, at_least)})

@@ -33,8 +33,7 @@ def seeds_text(seeds: Iterable[Seeds], beside: Iterable[Seeds] = ()) -> str:
     if list(by_corpus) in ([1], []) and {pair.corpus for pair in beside} <= {1}:
         return _several("seed", by_corpus.get(1, []))
     return ", ".join(
-        f"{_several('seed', runs)} of {_several('corpus', corpora, 'corpora')}"
-        for runs, corpora in alike.items()
+        f"{_several('seed', runs)} of {_several('corpus', corpora, 'corpora')}" for runs, corpora in alike.items()
     )
 
 

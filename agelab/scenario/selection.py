@@ -81,9 +81,7 @@ def select(
         own = Logged(name="log", engine="log", log=str(log.absolute()))
         scenario = scenario.model_copy(update={"histories": (own,)})
     try:
-        scenario = (
-            scenario.with_options(parse_matrix(options) if options else ()).with_histories().with_cases()
-        )
+        scenario = scenario.with_options(parse_matrix(options) if options else ()).with_histories().with_cases()
     except ValueError as error:
         raise InputError(f"{name}: {error}") from error
     variants = scenario.variants
@@ -116,9 +114,7 @@ def _read_otherwise(scenario: Scenario, instead: str | None) -> Scenario:
     option, names = f"--instead {instead}", reading_names(instead)
     if strange := [name for name in names if name not in scenario.readings]:
         if not scenario.readings:
-            raise InputError(
-                f"{option}: scenario {scenario.name} leaves nothing open that it reads in another way"
-            )
+            raise InputError(f"{option}: scenario {scenario.name} leaves nothing open that it reads in another way")
         raise InputError(f"{option}: {unknown('reading', strange[0], [*scenario.readings])}")
     try:
         return scenario.read_otherwise(names) if names else scenario
@@ -142,9 +138,7 @@ def _filesystem_names() -> list[str]:
 def _beside(scenario: Scenario, directory: Path) -> Scenario:
     """Return the scenario with its traces where they lie: beside its file, if their paths are relative."""
     histories = tuple(
-        history.model_copy(update={"trace": str(directory / history.trace)})
-        if isinstance(history, Traced)
-        else history
+        history.model_copy(update={"trace": str(directory / history.trace)}) if isinstance(history, Traced) else history
         for history in scenario.histories
     )
     return scenario.model_copy(update={"histories": histories})
@@ -179,9 +173,7 @@ def _with_own_profiles(
             elif key in carried:
                 contents[key] = carried[key]
             else:
-                raise InputError(
-                    f"{path}: histories[{number}].profile: {own.name} is not among what was packed"
-                )
+                raise InputError(f"{path}: histories[{number}].profile: {own.name} is not among what was packed")
             profile = toml_files.parse(contents[key].decode(), own, Profile)
         except InputError as error:
             problems.append(str(error))
@@ -254,9 +246,7 @@ def _wrong_readings(scenario: Scenario, path: Path) -> Iterator[str]:
             if one.name:
                 scenario.read_otherwise([one.name])
         except ValidationError as error:
-            yield from (
-                place + line.removeprefix(f"{path}: ") for line in toml_files.error_lines(path, error)
-            )
+            yield from (place + line.removeprefix(f"{path}: ") for line in toml_files.error_lines(path, error))
         except ValueError as error:
             yield f"{place}{error}"
 

@@ -60,32 +60,24 @@ class Action(Frozen):
         description="whether the first MiB of what it prints is kept beside its results, as a program's is",
     )
     caches: Caches = Field(default="keep", description="what is done with the guest's page cache before it")
-    sync: bool = Field(
-        default=False, description="whether dirty pages are written after it, timed by themselves"
-    )
+    sync: bool = Field(default=False, description="whether dirty pages are written after it, timed by themselves")
     pause: float = Field(default=0, ge=0, le=2_000_000, description="seconds before it")
     repeat: Annotated[int, Field(ge=1)] | Literal["parts"] = Field(
         default=1, description="parts: once for each part of the history, number $REPETITION in $SOURCE"
     )
-    expect: tuple[int, ...] = Field(
-        default=(0,), min_length=1, description="exit statuses that are not failures"
-    )
+    expect: tuple[int, ...] = Field(default=(0,), min_length=1, description="exit statuses that are not failures")
     refuses: tuple[Pattern, ...] = Field(
         default=(),
         description="lines of error output (LC_ALL=C) that are counted, not failures, besides the filesystem's own",
     )
-    deadline: float = Field(
-        default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung"
-    )
-    moves: Literal["corpus"] | None = Field(
-        default=None, description="the data that it moves, for its throughput"
-    )
-    records: Annotated[
-        tuple[str, ...], BeforeValidator(_as_tuple, json_schema_input_type=str | tuple[str, ...])
-    ] = Field(
-        default=(),
-        description="metrics whose values are the whole numbers that the step prints; of metrics that the scenario "
-        "defines, decimal numbers",
+    deadline: float = Field(default=1800, gt=0, le=2_000_000, description="guest seconds after which it counts as hung")
+    moves: Literal["corpus"] | None = Field(default=None, description="the data that it moves, for its throughput")
+    records: Annotated[tuple[str, ...], BeforeValidator(_as_tuple, json_schema_input_type=str | tuple[str, ...])] = (
+        Field(
+            default=(),
+            description="metrics whose values are the whole numbers that the step prints; of metrics that the scenario "
+            "defines, decimal numbers",
+        )
     )
     cut_after: Annotated[
         tuple[float, float] | None,
@@ -144,9 +136,7 @@ class Experiment(Frozen):
     )
     perform: str = Field(min_length=1, description="given to sh -ec in the mount point")
     traced: bool = Field(default=True, description="whether it is repeated under strace")
-    moves: Literal["corpus"] | None = Field(
-        default=None, description="the data that it moves, for its throughput"
-    )
+    moves: Literal["corpus"] | None = Field(default=None, description="the data that it moves, for its throughput")
     deadline: float = Field(default=7200, gt=0, le=2_000_000, description="guest seconds")
     origin: Origin = "estimated"
     note: Note = ""
@@ -162,9 +152,7 @@ class Trace(Frozen):
 class Control(Frozen):
     """The unaged control: the tree of the aged disk, copied to a new disk of the same kind."""
 
-    run: str = Field(
-        min_length=1, description="given to sh -ec in the new disk's mount point; the tree is in $AGED"
-    )
+    run: str = Field(min_length=1, description="given to sh -ec in the new disk's mount point; the tree is in $AGED")
     deadline: float = Field(default=1800, gt=0, le=2_000_000, description="guest seconds")
 
 

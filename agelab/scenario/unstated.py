@@ -16,9 +16,7 @@ class Unstated(Frozen):
     """Something that the study leaves open, or that is not reproduced."""
 
     says: str = Field(min_length=1, description="what is open")
-    name: Name | None = Field(
-        default=None, description="what --instead and agelab why call the other reading"
-    )
+    name: Name | None = Field(default=None, description="what --instead and agelab why call the other reading")
     called: str = Field(default="", description="the other reading in a few words")
     instead: dict[str, Any] = Field(
         default={},

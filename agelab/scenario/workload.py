@@ -32,9 +32,7 @@ TEST, TEST_RESULT = "test", "test_result"
 class OwnMetric(Frozen):
     """A metric that a scenario or a program defines."""
 
-    unit: Unit = Field(
-        description="as the program prints it: s, us/op, MB/sec, IOPS; 1 for a count or a ratio"
-    )
+    unit: Unit = Field(description="as the program prints it: s, us/op, MB/sec, IOPS; 1 for a count or a ratio")
     meaning: str = Field(min_length=1, max_length=200, description="what is measured, in one line")
     better: Literal["more", "less"] | None = Field(
         default=None, description="the better direction, given the same work; by default neither"
@@ -77,19 +75,13 @@ class GuestProgram(Frozen):
         pattern=r"^[a-z-]*$",
         description="the program's file, if it is one of harness/output",
     )
-    proof: tuple[str, ...] = Field(
-        default=(), description="command that shows, in the proof of an image, that it runs"
-    )
+    proof: tuple[str, ...] = Field(default=(), description="command that shows, in the proof of an image, that it runs")
     run: str = Field(
         min_length=1,
         description="given to sh -ec in the mount point, the step's arguments after it; a job file is $JOB",
     )
-    job: str = Field(
-        default="", description="what its job file is, without an article; empty if it takes none"
-    )
-    without_job: str = Field(
-        default="", description="argument that stands for a job file: with it the step needs none"
-    )
+    job: str = Field(default="", description="what its job file is, without an article; empty if it takes none")
+    without_job: str = Field(default="", description="argument that stands for a job file: with it the step needs none")
     include: str = Field(default="", description="word by which a job file includes a file beside it")
     places: tuple[str, ...] = Field(
         default=(),
@@ -123,13 +115,9 @@ class GuestProgram(Frozen):
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
         own = f"{self.name.replace('-', '_')}_"
-        wrong = [
-            f"metric {name!r} does not begin with {own!r}" for name in self.metrics if name[: len(own)] != own
-        ]
+        wrong = [f"metric {name!r} does not begin with {own!r}" for name in self.metrics if name[: len(own)] != own]
         wrong += [
-            f"numbers: no metric {number.metric!r}"
-            for number in self.numbers
-            if number.metric not in self.metrics
+            f"numbers: no metric {number.metric!r}" for number in self.numbers if number.metric not in self.metrics
         ]
         wrong += [f"moves: no metric {name!r}" for name in self.moves if name not in self.metrics]
         if (self.reader == "numbers") != bool(self.numbers):

@@ -110,9 +110,7 @@ def workload_of(scenario: Scenario, path: Path, carried: Mapping[str, bytes] | N
     keeps = bool(programs or scenario.metrics) or any(action.keep for _, action in _actions(scenario))
     came = None
     if carried is not None:
-        came = {
-            name.removeprefix(CARRIED): data for name, data in carried.items() if name.startswith(CARRIED)
-        }
+        came = {name.removeprefix(CARRIED): data for name, data in carried.items() if name.startswith(CARRIED)}
     return Workload(programs, jobs, tuple(sorted(packages)), absolute, came, sources, metrics, keeps)
 
 
@@ -175,9 +173,7 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
             wrong.append(f"{path}: {error}")
             return (action,)
         if program:
-            misplaced = chain.from_iterable(
-                _misplaced(action, program, scenario, workload) for action in actions
-            )
+            misplaced = chain.from_iterable(_misplaced(action, program, scenario, workload) for action in actions)
             wrong.extend(f"{path}: {place}.{problem}" for problem in islice(misplaced, toml_files.MAX_ERRORS))
         return tuple(_with_command(action, program) for action in actions)
 
@@ -190,9 +186,7 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
     steps = (bound(entry, f"steps[{number}]") for number, entry in enumerate(scenario.steps))
     changes = {"steps": tuple(chain.from_iterable(steps))}
     for kind in ("cases", "tests"):
-        actions = (
-            combinations(action, f"{kind}[{number}]") for number, action in enumerate(getattr(scenario, kind))
-        )
+        actions = (combinations(action, f"{kind}[{number}]") for number, action in enumerate(getattr(scenario, kind)))
         changes[kind] = tuple(chain.from_iterable(actions))
     complete = scenario.model_copy(update=changes)
     wrong += [
@@ -207,9 +201,7 @@ def bind(scenario: Scenario, workload: Workload, path: Path) -> Scenario:
     return complete
 
 
-def _misplaced(
-    action: Action, program: GuestProgram, scenario: Scenario, workload: Workload
-) -> Iterator[str]:
+def _misplaced(action: Action, program: GuestProgram, scenario: Scenario, workload: Workload) -> Iterator[str]:
     """Yield the places of a step's program that are not on the disk under test."""
     known = {**VARIABLES, **dict.fromkeys((*scenario.sizes, *scenario.counts), "1"), **action.environment}
     if scenario.bring:

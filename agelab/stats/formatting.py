@@ -51,11 +51,7 @@ def format_ratio(value: Fraction, ends: Sequence[Fraction], apart: bool) -> list
         places = max(2, decimals_for_spread(4, high - low, value)) if high < 10 else 1 if high < 1000 else 0
     if 0 < value < 1:
         places = min(MAX_DECIMALS, max(places, FIGURES - 1 - floor(log10(value))))
-    while (
-        apart
-        and places < MAX_DECIMALS
-        and format_decimal(value, places) == format_decimal(Fraction(1), places)
-    ):
+    while apart and places < MAX_DECIMALS and format_decimal(value, places) == format_decimal(Fraction(1), places):
         places += 1
     return [format_decimal(number, places) for number in (value, *ends)]
 

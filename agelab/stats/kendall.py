@@ -71,9 +71,7 @@ def _orders(first: Groups, second: Groups) -> Counter[int]:
         for left, counted in scores.items():
             for taken in _choices(left, size):
                 rest = tuple(have - take for have, take in zip(left, taken, strict=True))
-                gain = sum(
-                    take * (sum(rest[at + 1 :]) - sum(rest[:at])) for at, take in enumerate(taken) if take
-                )
+                gain = sum(take * (sum(rest[at + 1 :]) - sum(rest[:at])) for at, take in enumerate(taken) if take)
                 ways = prod(map(comb, left, taken))
                 into = then.setdefault(rest, Counter())
                 for score, number in counted.items():
@@ -85,9 +83,7 @@ def _orders(first: Groups, second: Groups) -> Counter[int]:
 def _choices(left: Groups, size: int) -> Iterator[Groups]:
     """Yield each way to take so many from the groups that are left."""
     if size == 1:
-        yield from (
-            tuple(int(at == place) for at in range(len(left))) for place, have in enumerate(left) if have
-        )
+        yield from (tuple(int(at == place) for at in range(len(left))) for place, have in enumerate(left) if have)
         return
     yield from (taken for taken in product(*(range(have + 1) for have in left)) if sum(taken) == size)
 

@@ -84,9 +84,7 @@ def other_files(corpora: int) -> str:
     count = NUMBERS[corpora] if corpora < len(NUMBERS) else str(corpora)
     missing = len(ENOUGH_CORPORA) - corpora
     more = f"; needs {several(missing, 'more corpus', 'more corpora')}" if missing > 0 else ""
-    return (
-        f"{count} corp{'us does' if corpora == 1 else 'ora do'} not show that it holds for other files{more}"
-    )
+    return f"{count} corp{'us does' if corpora == 1 else 'ora do'} not show that it holds for other files{more}"
 
 
 def on_average(word: str, interval: str, corpora: int) -> str:

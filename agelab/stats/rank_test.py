@@ -214,9 +214,7 @@ def rank_tests(
     corrected = dict(zip(family, fair, strict=True))
     count = len(family) if correct else 1
     return [
-        RankTest(test[0], test[1], corrected.get(at, 1.0), count if at in corrected else 0, level)
-        if test
-        else None
+        RankTest(test[0], test[1], corrected.get(at, 1.0), count if at in corrected else 0, level) if test else None
         for at, test in enumerate(tests)
     ]
 

@@ -60,9 +60,7 @@ def change_points(points: Sequence[Sequence[float]], deviation: float) -> list[i
     best[0] = -penalty
     starts = np.array([0])
     for end in range(SHORTEST, n + 1):
-        cost = (
-            squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (counts[end] - counts[starts])
-        )
+        cost = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (counts[end] - counts[starts])
         without = best[starts] + cost  # of the last segment's own penalty
         at = int(np.argmin(without))
         best[end], begins[end] = without[at] + penalty, int(starts[at])

@@ -326,12 +326,10 @@ class SeriesPair:
     def blocks(self) -> tuple[Block, ...]:
         """The values of both, corpus by corpus; a corpus that one side alone has is left out."""
         ours, theirs = (
-            gathered((seeds.corpus, value) for seeds, value in side.values)
-            for side in (self.left, self.right)
+            gathered((seeds.corpus, value) for seeds, value in side.values) for side in (self.left, self.right)
         )
         return tuple(
-            Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus]))
-            for corpus in sorted(ours.keys() & theirs.keys())
+            Block(corpus, tuple(ours[corpus]), tuple(theirs[corpus])) for corpus in sorted(ours.keys() & theirs.keys())
         )
 
 

@@ -89,9 +89,7 @@ def shift_of(blocks: Sequence[Block], level: Fraction = LEVEL) -> Shift | None:
     value, interval = _estimate(blocks, is_ratio, level)
     if len(blocks) == 1:
         return Shift(value, interval, is_ratio, (CorpusShift(blocks[0].corpus, value, interval),), False)
-    corpora = tuple(
-        CorpusShift(block.corpus, *_estimate([block], is_ratio, CORPUS_LEVEL)) for block in blocks
-    )
+    corpora = tuple(CorpusShift(block.corpus, *_estimate([block], is_ratio, CORPUS_LEVEL)) for block in blocks)
     known = [corpus.interval for corpus in corpora if corpus.interval]
     if known and max(interval.low for interval in known) > min(interval.high for interval in known):
         ends = Interval(min(interval.low for interval in known), max(interval.high for interval in known))
@@ -135,10 +133,7 @@ def _of_many(blocks: Sequence[Block], is_ratio: bool, ranks: Sequence[int]) -> l
     sides = [(block.floats[0], np.sort(block.floats[1])) for block in blocks]
 
     def below(shift: float) -> int:
-        return sum(
-            int(np.searchsorted(b, a * shift if is_ratio else a + shift, side="right").sum())
-            for a, b in sides
-        )
+        return sum(int(np.searchsorted(b, a * shift if is_ratio else a + shift, side="right").sum()) for a, b in sides)
 
     shifts = []
     for rank in ranks:
@@ -195,9 +190,7 @@ def other_files(
     shifts: Sequence[Shift | None], *, correct: bool = True, level: Fraction = LEVEL
 ) -> list[OtherFiles | None]:
     """Return for each pair of sides what its corpora show, as one family; None where they are fewer than three."""
-    tests = {
-        at: _student(shift, level) for at, shift in enumerate(shifts) if shift and len(shift.corpora) >= THREE
-    }
+    tests = {at: _student(shift, level) for at, shift in enumerate(shifts) if shift and len(shift.corpora) >= THREE}
     fair = [p for _, p, _ in tests.values()]
     fair = control_false_discoveries(fair) if correct else fair
     known = {

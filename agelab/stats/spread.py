@@ -103,9 +103,7 @@ def spread_shares(values: Sequence[tuple[Seeds, Fraction]]) -> SpreadShares | No
     return _one_way(numbers, corpora)
 
 
-def _crossed(
-    numbers: Mapping[Seeds, float], corpora: Sequence[int], runs: Sequence[int]
-) -> SpreadShares | None:
+def _crossed(numbers: Mapping[Seeds, float], corpora: Sequence[int], runs: Sequence[int]) -> SpreadShares | None:
     c, r = len(corpora), len(runs)
     middle = _mean([*numbers.values()])
     by_corpus = {corpus: _mean([numbers[Seeds(corpus, run)] for run in runs]) for corpus in corpora}

@@ -211,9 +211,7 @@ class ComparedSeries:
         metric = self.row.left.definition
         if not self.differs or metric is None or metric.better is None:
             return None
-        return (
-            "right" if (metric.better == "higher") == (self.verdict is DifferenceVerdict.HIGHER) else "left"
-        )
+        return "right" if (metric.better == "higher") == (self.verdict is DifferenceVerdict.HIGHER) else "left"
 
     @property
     def word(self) -> str:
@@ -277,9 +275,7 @@ class ComparedSeries:
     def by_corpus(self) -> str:
         """What each corpus says by its own test: ``slower on corpus 1 (1.20), faster on corpus 2 (0.97)``."""
         kinds = {1: DifferenceVerdict.HIGHER, -1: DifferenceVerdict.LOWER, 0: DifferenceVerdict.UNKNOWN}
-        return phrasing.by_corpus(
-            [(self._word(kinds[side]), corpus, shown) for side, corpus, shown in self._corpora]
-        )
+        return phrasing.by_corpus([(self._word(kinds[side]), corpus, shown) for side, corpus, shown in self._corpora])
 
     @property
     def files(self) -> str:

@@ -53,9 +53,7 @@ def file_hash(path: Path, most: int | None = None) -> str:
 def require_unchanged(path: Path, sha256: str) -> None:
     """Raise InputError for a file that is not what it was when a key was made of its hash: read it, then ask."""
     if file_hash(path) != sha256:
-        raise InputError(
-            f"{path} changed while it was being read", hint="run it again when nobody writes to it"
-        )
+        raise InputError(f"{path} changed while it was being read", hint="run it again when nobody writes to it")
 
 
 def content_hash(path: Path, size: int | None = None) -> str:
@@ -148,9 +146,7 @@ class Artefact:
         names.pop(MANIFEST, None)
         both = [name for name in listed if name in names]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            hashes = dict(
-                zip(both, pool.map(lambda name: _hash_like(names[name], listed[name]), both), strict=True)
-            )
+            hashes = dict(zip(both, pool.map(lambda name: _hash_like(names[name], listed[name]), both), strict=True))
         return [
             *(f"{self / name} is missing" for name in listed if name not in names),
             *(f"{self / name} has changed" for name in both if hashes[name] != listed[name]),

@@ -285,9 +285,7 @@ def _require_room(image: Path, file_format: str, directory: Path) -> None:
         )
 
 
-def _ask(
-    verb: str, image: Path, file_format: str, output: Path | None = None, options: Sequence[str] = ()
-) -> str:
+def _ask(verb: str, image: Path, file_format: str, output: Path | None = None, options: Sequence[str] = ()) -> str:
     """Return what a verb of qemu-img prints about an image, or write it to a file.
 
     Raises ProcessFailed, and InputError where it takes too long.
@@ -296,9 +294,7 @@ def _ask(
     try:
         return confine.run(argv, read=[image], stdout=output, timeout=_MEASURE_SECONDS).stdout
     except process.TimedOut as error:
-        raise InputError(
-            f"{image}: qemu-img {verb} does not end within {_MEASURE_SECONDS:g} s", _MAKE_RAW
-        ) from error
+        raise InputError(f"{image}: qemu-img {verb} does not end within {_MEASURE_SECONDS:g} s", _MAKE_RAW) from error
 
 
 def _format(image: Path) -> str:
@@ -315,7 +311,5 @@ def _format(image: Path) -> str:
             hint=_MAKE_WHOLE,
         )
     if info["format"] not in IMPORTABLE_FORMATS:
-        raise InputError(
-            f"{image} has the format {info['format']}; known are {', '.join(IMPORTABLE_FORMATS)}"
-        )
+        raise InputError(f"{image} has the format {info['format']}; known are {', '.join(IMPORTABLE_FORMATS)}")
     return str(info["format"])

@@ -19,14 +19,10 @@ def default_home() -> Path:
     try:
         return Path(directory).expanduser().absolute() if directory else places.default_store()
     except RuntimeError as error:
-        raise InputError(
-            f"there is no place for the store: {error}", hint="set AGELAB_HOME=<directory>"
-        ) from error
+        raise InputError(f"there is no place for the store: {error}", hint="set AGELAB_HOME=<directory>") from error
 
 
-def open_store(
-    home: Path | None = None, warn: Notify = silent, shared: SharedArtefacts | None = None
-) -> Store:
+def open_store(home: Path | None = None, warn: Notify = silent, shared: SharedArtefacts | None = None) -> Store:
     """Return the store below ``home``, by default that of the user; nothing is created yet.
 
     ``shared`` are the artefacts that machines share.

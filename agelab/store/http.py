@@ -54,9 +54,7 @@ class HttpPlace:
         self._headers = _credentials(parts.username, parts.password, host)
         handlers: list[urllib.request.BaseHandler] = [_NoRedirection()]
         if parts.scheme == "https":
-            handlers.append(
-                urllib.request.HTTPSHandler(context=tls(CERTIFICATE, CERTIFICATE_KEY, AUTHORITY, "cache"))
-            )
+            handlers.append(urllib.request.HTTPSHandler(context=tls(CERTIFICATE, CERTIFICATE_KEY, AUTHORITY, "cache")))
         self._opener = urllib.request.build_opener(*handlers)
 
     def get(self, kind: Kind, sha256: str) -> bytes | None:
@@ -107,9 +105,7 @@ class HttpPlace:
             return PlaceUnreachable("it does not answer in time")
         if isinstance(why, ssl.SSLCertVerificationError):
             return PlaceUnreachable(f"its certificate is not trusted: {why.verify_message} ({AUTHORITY})")
-        return PlaceUnreachable(
-            " ".join(str(getattr(why, "strerror", None) or why or repr(why)).split())[:200]
-        )
+        return PlaceUnreachable(" ".join(str(getattr(why, "strerror", None) or why or repr(why)).split())[:200])
 
 
 def _read(answer: http.client.HTTPResponse) -> bytes:

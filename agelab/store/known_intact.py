@@ -41,9 +41,7 @@ class FileState:
             directories.sort()
             for path in (f"{above}/{name}" for name in (*sorted(files), *directories)):
                 status = os.lstat(path)
-                if stat.S_ISDIR(
-                    status.st_mode
-                ):  # its times tell of its names, which are listed, and of its last use
+                if stat.S_ISDIR(status.st_mode):  # its times tell of its names, which are listed, and of its last use
                     continue
                 known = (status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
                 digest.update(repr((path, *known, status.st_ctime_ns)).encode("utf-8", "surrogateescape"))

@@ -286,7 +286,5 @@ def remove(artefact: Artefact) -> None:
     """Remove a disk from the store atomically. Raises InputError while it is in use."""
     with (artefact / MANIFEST).open(encoding="utf-8") as manifest:
         if not atomic.try_lock(manifest):
-            raise InputError(
-                f"the stored disk {artefact.key[:SHORT_KEY]} is in use by a run", hint="wait for its end"
-            )
+            raise InputError(f"the stored disk {artefact.key[:SHORT_KEY]} is in use by a run", hint="wait for its end")
         atomic.remove(artefact.directory)

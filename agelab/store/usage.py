@@ -150,9 +150,7 @@ def prune(store: Store, limit: int, *, dry_run: bool = False) -> Pruned:
         reason = usage.protection(item)
         if reason is None and left > limit:
             with _unused(store, item) as unused:
-                if (
-                    unused and (now := _run_files(store)) != runs
-                ):  # a run that has ended meanwhile may name it
+                if unused and (now := _run_files(store)) != runs:  # a run that has ended meanwhile may name it
                     runs, usage = now, _with_references(store, usage)
                     reason = usage.protection(item)
                 if unused and reason is None:
@@ -202,9 +200,7 @@ def _artefacts(store: Store) -> Iterator[StoredItem]:
         with suppress(FileNotFoundError):
             last_use = path.parent.stat().st_mtime if artefact else 0
             files = disk_usage(path.parent)
-            yield StoredItem(
-                kind, key, path.parent, files, last_use, frozenset(hashes), frozenset(inputs - hashes)
-            )
+            yield StoredItem(kind, key, path.parent, files, last_use, frozenset(hashes), frozenset(inputs - hashes))
 
 
 def _cache_entries(store: Store) -> Iterator[StoredItem]:

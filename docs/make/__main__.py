@@ -47,12 +47,8 @@ def main() -> int:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--plan", action="store_true", help="say what it would take")
     what.add_argument("--stale", action="store_true", help="mark blocks of an earlier code")
-    what.add_argument(
-        "--check", action="store_true", help="fail where a block is of another code and does not say so"
-    )
-    what.add_argument(
-        "--generated", action="store_true", help="write into pages what the code says: verbs, keys"
-    )
+    what.add_argument("--check", action="store_true", help="fail where a block is of another code and does not say so")
+    what.add_argument("--generated", action="store_true", help="write into pages what the code says: verbs, keys")
     options = parser.parse_args()
     os.chdir(PROJECT)  # scenarios of the pages are named from there
     os.environ["NO_COLOR"] = "1"  # what is printed goes into pages
@@ -99,9 +95,7 @@ def _mark(tables: Sequence[Table], runs: Path) -> int:
     marks = {table.name: (table, make.mark(table, runs)) for table in tables}
     for table, stale in marks.values():
         if stale:
-            print(
-                f"{table.page}: table {table.name} says now that it is of an earlier code; again: {table.command}"
-            )
+            print(f"{table.page}: table {table.name} says now that it is of an earlier code; again: {table.command}")
         elif stale is False:
             print(f"{table.page}: table {table.name} is proved: this code makes the same of its samples")
     print(f"agelab: {sum(stale is not None for _, stale in marks.values())} of {len(marks)} marks changed")
@@ -123,9 +117,7 @@ def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
     print(f"in all: {time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
 
 
-def _run(
-    jobs: int, on: str, fresh: bool, options: RunOptions, kernels: Sequence[str]
-) -> Sequence[RunDirectory]:
+def _run(jobs: int, on: str, fresh: bool, options: RunOptions, kernels: Sequence[str]) -> Sequence[RunDirectory]:
     """Run options with progress shown; a kernel that no run fits is told and left out."""
     options = options.changed(jobs=jobs, fresh=fresh)
     if not kernels:

@@ -104,8 +104,7 @@ def headed(runs: Sequence[RunDirectory], shared: Sequence[str] = SHARED) -> list
         raise InputError(f"the runs differ in scale, {', '.join(shared[:-1])} or {shared[-1]}")
     seeds = seeds_text(cell.seeds for plan in plans for cell in plan.cells)
     return [
-        f"Run {seeds}; scale {plans[0].scale}, "
-        f"kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."
+        f"Run {seeds}; scale {plans[0].scale}, kernel {plans[0].provenance['kernel']}, {plans[0].provenance['qemu']}."
     ]
 
 
@@ -132,9 +131,7 @@ def _ranking(variants: Sequence[Variant]) -> list[str]:
     tests = [(f"{disk}/{RANKED[0]}", 1, "elapsed") for disk in ("control", "aged")]
     sides = [SeriesPair(*(series[name][test] for test in tests)) for _, name in known]
     own = judge(sides, HostNoise())
-    pairs = [
-        SeriesPair(series[other][RANKED], series[name][RANKED]) for (_, name), (_, other) in pairwise(known)
-    ]
+    pairs = [SeriesPair(series[other][RANKED], series[name][RANKED]) for (_, name), (_, other) in pairwise(known)]
     against = judge(pairs, HostNoise())
     for place, ((summary, name), alone) in enumerate(zip(known, own, strict=True), start=1):
         verdict = f"on the aged disk {alone.word}"
@@ -167,16 +164,12 @@ def space(table: Table, runs: Sequence[RunDirectory]) -> Made:
     for number, cell in enumerate(plan.cells):
         end = run.end(number)
         if end is None or end.status is not Status.OK:
-            others.append(
-                f"- {cell.variant}: {end.status if end else 'interrupted'}: {end.reason if end else ''}"
-            )
+            others.append(f"- {cell.variant}: {end.status if end else 'interrupted'}: {end.reason if end else ''}")
             continue
         values = {(sample.step, sample.metric): sample.value or 0 for sample in samples.get(number, [])}
         cells.append((cell.variant, values))
     whole = max(values["count", "content_bytes"] for _, values in cells)
-    cells.sort(
-        key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0])
-    )
+    cells.sort(key=lambda row: (row[1]["count", "content_bytes"] < whole, row[1]["count", "space_used"], row[0]))
     lines = [
         f"Run seed 1; scale {plan.scale}, kernel {plan.provenance['kernel']}, {plan.provenance['qemu']}.",
         "",

@@ -117,9 +117,7 @@ def file_lines(by_study: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
     for study in all_studies():
         yield from ("", f"[studies.{study.name}]", f'of = "{hash_of(study.figures, study.claims)}"')
         yield f"[studies.{study.name}.rates]"
-        yield from (
-            f"{name} = [{base_rate[0]}, {base_rate[1]}]" for name, base_rate in by_study[study.name].items()
-        )
+        yield from (f"{name} = [{base_rate[0]}, {base_rate[1]}]" for name, base_rate in by_study[study.name].items())
 
 
 def table_lines(by_study: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
@@ -141,9 +139,7 @@ def table_lines(by_study: dict[str, dict[str, BaseRate]]) -> Iterator[str]:
         others = [base_rate for name, base_rate in rates.items() if name not in same]
         sums = [f"{sum(base_rate[at] for base_rate in others):.1f}" for at in range(len(NOISES))]
         yield line([f"`{study.name}`", str(len(rates)), str(len(same)), str(len(others)), *sums])
-        below.append(
-            f"- uninformative in `{study.name}`: {', '.join(f'`{name}`' for name in same) or 'none'}"
-        )
+        below.append(f"- uninformative in `{study.name}`: {', '.join(f'`{name}`' for name in same) or 'none'}")
     yield from ("", *below)
 
 

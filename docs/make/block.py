@@ -78,9 +78,7 @@ def replace(table: Table, block: Block) -> None:
     """Put a block into its page, in place of the one of its name. Raises InputError as ``find``."""
     find(table)
     lines = table.path.read_text(encoding="utf-8").split("\n")
-    [(begin, end)] = [
-        (begin, end) for begin, end, old in _numbered(table.path, lines) if old.name == block.name
-    ]
+    [(begin, end)] = [(begin, end) for begin, end, old in _numbered(table.path, lines) if old.name == block.name]
     lines[begin : end + 1] = block.lines().rstrip("\n").split("\n")
     table.path.write_text("\n".join(lines), encoding="utf-8")
 

@@ -29,9 +29,7 @@ class Column(Frozen):
         pattern=r"^[^:+]+(:\d+)?:\w+( \+ [^:+]+(:\d+)?:\w+)*$",
         description="STEP[:REPETITION]:METRIC, or a sum of such",
     )
-    shown: str = Field(
-        default="median", pattern="^(median|range|sum)$", description="what is shown of several seeds"
-    )
+    shown: str = Field(default="median", pattern="^(median|range|sum)$", description="what is shown of several seeds")
     decimals: int = 2
     factor: float = 1.0
 
@@ -50,13 +48,9 @@ class Table(Frozen):
         default=(), description="options of agelab run; without a run the maker is a command with --write"
     )
     kernels: tuple[str, ...] = Field(default=(), description="each run once on each of them")
-    of: tuple[str, ...] = Field(
-        default=(), description="files and directories that its text depends on besides"
-    )
+    of: tuple[str, ...] = Field(default=(), description="files and directories that its text depends on besides")
     needs: str = Field(default="", description="a variable that names data that are not part of agelab")
-    lines: tuple[str, ...] = Field(
-        default=(), description="show: the first words of the lines that are shown"
-    )
+    lines: tuple[str, ...] = Field(default=(), description="show: the first words of the lines that are shown")
     commands: tuple[str, ...] = Field(
         default=(),
         description="transcript: words of agelab; {0}, {1} and {runs} are runs, {project} comes before a file's path",

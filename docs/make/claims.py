@@ -97,8 +97,7 @@ def beside_study(table: Table, runs: Sequence[RunDirectory]) -> Made:
     whole = markdown.lines(results_blocks(report, names=False))
     own_size = all(run.plan().scale == "paper" for run in runs)
     sides = [
-        f"- **{letter}**: {describe_column(side)}: {count_verdicts(report, letter)}."
-        for letter, side in report.sides
+        f"- **{letter}**: {describe_column(side)}: {count_verdicts(report, letter)}." for letter, side in report.sides
     ]
     rows = [
         [
@@ -167,8 +166,7 @@ def about(table: Table, runs: Sequence[RunDirectory]) -> Made:
         for claim, judged in report.claims:
             if claim.test and f'"{filesystem}"' in claim.test.model_dump_json():
                 verdicts = dict.fromkeys(
-                    f"**{judgement.verdict}**: {escape(reason_with_figures(judgement))}"
-                    for _, judgement in judged
+                    f"**{judgement.verdict}**: {escape(reason_with_figures(judgement))}" for _, judgement in judged
                 )
                 lines.append(line([f"{claim.says} `{claim.id}`", theirs_text(judged), "; ".join(verdicts)]))
         lines.append("")
@@ -195,12 +193,7 @@ def fallen(table: Table, runs: Sequence[RunDirectory]) -> Made:
                 ]
             )
         )
-    back = {
-        claim
-        for changed in others
-        for claim, verdict in changed.items()
-        if verdict is ClaimVerdict.REPLICATED
-    }
+    back = {claim for changed in others for claim, verdict in changed.items() if verdict is ClaimVerdict.REPLICATED}
     left = [claim for claim, verdict in own.items() if verdict is ClaimVerdict.NOT and claim not in back]
     lines += ["", f"No change alone brings back {len(left)}: {_names(left)}."]
     unknown = [claim for claim, verdict in own.items() if verdict is ClaimVerdict.UNKNOWN]

@@ -54,9 +54,7 @@ def _columns(points: int) -> list[Column]:
     columns += [(f"layout score, {n}", ("aged/map", n, "layout_score"), ONE, 4) for n in each]
     columns.append((f"of control, {points}", ("control/map", points, "layout_score"), ONE, 4))
     columns.append((f"dynamic, then, {points}", ("then/aged/scan", points, "dynamic_layout_score"), ONE, 3))
-    columns.append(
-        (f"free in runs >= 1 MiB, %, {points}", ("aged/map", points, "free_usable_1mib"), PERCENT, 1)
-    )
+    columns.append((f"free in runs >= 1 MiB, %, {points}", ("aged/map", points, "free_usable_1mib"), PERCENT, 1))
     columns.append((f"full, %, {points}", ("replay", points, "fullness"), PERCENT, 1))
     return columns
 

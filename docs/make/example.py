@@ -96,8 +96,6 @@ def picture(browser: Browser, shown: Path, scheme: str) -> bytes:
     top = bounds[0]["y"] - MARGIN
     ends = [box["y"] + box["height"] - top for box in bounds]
     height = max(end for end in ends if end <= HIGHEST) + 3
-    taken = opened.screenshot(
-        clip={"x": 0, "y": top, "width": WIDTH, "height": height}, full_page=True, type="png"
-    )
+    taken = opened.screenshot(clip={"x": 0, "y": top, "width": WIDTH, "height": height}, full_page=True, type="png")
     context.close()
     return taken

@@ -91,10 +91,7 @@ def _judged_text(judged: ComparedSeries) -> str:
 
 
 def _counted(row: Count, groups: Sequence[Sequence[SeedGroup]]) -> str:
-    sides = [
-        [_series(f"{row.run}: {variant} {of}", groups) for of in (row.less, row.than)]
-        for variant in row.variants
-    ]
+    sides = [[_series(f"{row.run}: {variant} {of}", groups) for of in (row.less, row.than)] for variant in row.variants]
     return share(sides)
 
 
@@ -144,8 +141,7 @@ def ratio_text(judged: ComparedSeries, corpus: Callable[[int], str]) -> str:
         return "not measured"
     if depends(judged):
         return ", ".join(
-            f"{corpus(of_corpus.corpus)}: {_ratio(of_corpus.value, of_corpus.interval)}"
-            for of_corpus in shift.corpora
+            f"{corpus(of_corpus.corpus)}: {_ratio(of_corpus.value, of_corpus.interval)}" for of_corpus in shift.corpora
         )
     if shift.interval is None:
         return f"{_ratio(shift.value, None)}, not known"

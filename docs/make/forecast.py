@@ -127,9 +127,7 @@ def _points(specs: Sequence[CellSpec]) -> int:
     return max((getattr(spec.history, "points", 0) for spec in specs), default=0)
 
 
-def _ended(
-    specs: Sequence[CellSpec], kernel: str, conditions: Sequence[Conditions], runs: Path
-) -> Iterator[int]:
+def _ended(specs: Sequence[CellSpec], kernel: str, conditions: Sequence[Conditions], runs: Path) -> Iterator[int]:
     """Yield the places of the cells that have ended in this store, with all inputs that are known without a guest."""
     shaping = {spec.name: (at, spec) for at, spec in enumerate(specs)}
     for run in run_lookup.all_runs(runs):

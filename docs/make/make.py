@@ -105,9 +105,7 @@ def _command(table: Table) -> None:
         raise HostError(f"{table.module} ended with {done.returncode}: {' '.join(last)}")
 
 
-def _replace(
-    table: Table, old: block.Block, new: block.Block, pictures: Sequence[str], cells: str
-) -> Outcome:
+def _replace(table: Table, old: block.Block, new: block.Block, pictures: Sequence[str], cells: str) -> Outcome:
     """Put a block in place of the old one; one that says the same, of the same code, stays as it is."""
     lines = [*_changes(old.body, new.body), *pictures]
     if lines or old.stale or (old.cells, old.text, old.samples) != (new.cells, new.text, new.samples):
@@ -128,9 +126,7 @@ def _cells(runs: Sequence[RunDirectory]) -> tuple[int, str]:
     """
     ends = [run.end(number) for run in runs for number in range(len(run.plan().cells))]
     if cut := sum(1 for end in ends if end is None or end.status is Status.INTERRUPTED):
-        raise HostError(
-            f"{cut} of {len(ends)} cells were interrupted", hint="the same command goes on with them"
-        )
+        raise HostError(f"{cut} of {len(ends)} cells were interrupted", hint="the same command goes on with them")
     seconds = sum(end.host_seconds for end in ends if end)
     reused = sum(1 for end in ends if end and end.reused)
     bad = sum(1 for end in ends if end and end.status is not Status.OK)

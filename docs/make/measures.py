@@ -48,9 +48,7 @@ def _not_ok(group: SeedGroup) -> list[str]:
         if not result.ok:
             ends[result.ended].append(result.seeds)
     alike = len(ends) == 1 and len(group.results) == len(next(iter(ends.values())))
-    return [
-        f"- {group.name}{'' if alike else f', {seeds_text(seeds)}'}: {end}" for end, seeds in ends.items()
-    ]
+    return [f"- {group.name}{'' if alike else f', {seeds_text(seeds)}'}: {end}" for end, seeds in ends.items()]
 
 
 def _name(group: SeedGroup, groups: Sequence[SeedGroup]) -> str:

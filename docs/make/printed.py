@@ -131,11 +131,7 @@ def _cells(run: RunDirectory) -> list[str]:
 def _named(lines: Sequence[str], starts: Sequence[str]) -> Iterator[str]:
     """Yield the lines that begin as the table says, with dots where some between them are left out."""
     begins = [words.split() for words in starts]
-    at = [
-        number
-        for number, line in enumerate(lines)
-        if any(line.split()[: len(words)] == words for words in begins)
-    ]
+    at = [number for number, line in enumerate(lines) if any(line.split()[: len(words)] == words for words in begins)]
     for before, number in zip([None, *at], at, strict=False):
         if before is not None and number > before + 1:
             yield GAP
@@ -158,9 +154,7 @@ def _plots(sweep: Sweep, measures: Sequence[Measure], directory: str) -> dict[Pa
 
 def _of_any_day(text: str, runs: Sequence[RunDirectory]) -> str:
     """Number the runs in place of their seconds, and take the day from every other name."""
-    numbered = {
-        run.name: f"YYYYMMDD-HHMM{number:02}-{run.plan().scenario}" for number, run in enumerate(runs, 1)
-    }
+    numbered = {run.name: f"YYYYMMDD-HHMM{number:02}-{run.plan().scenario}" for number, run in enumerate(runs, 1)}
     for name in sorted(numbered, key=len, reverse=True):  # ...-small-1 has ...-small in it
         text = text.replace(name, numbered[name])
     return WHEN.sub("YYYYMMDD-HHMMSS", text)

@@ -120,11 +120,9 @@ def cell(spec: CellSpec) -> dict[str, Any]:
             *(program.model_dump(mode="json") for program in workload.programs.values()),
         ],
         "filesystems": [
-            filesystem and filesystem.model_dump(mode="json")
-            for filesystem in (spec.filesystem, spec.companion)
+            filesystem and filesystem.model_dump(mode="json") for filesystem in (spec.filesystem, spec.companion)
         ],
-        "corpus": corpus
-        and [corpus.model_dump(mode="json"), definition(corpus.kind).model_dump(mode="json")],
+        "corpus": corpus and [corpus.model_dump(mode="json"), definition(corpus.kind).model_dump(mode="json")],
         "history": history and [history.model_dump(mode="json"), _definitions()],
         "shrink": spec.shrink,
         "files": {name: key_of(data.hex()) for name, data in {**spec.scripts, **spec.brought.files}.items()},
@@ -225,9 +223,7 @@ def _code_hash(path: Path) -> str:
 def _hashes(paths: Iterable[Path]) -> list[str]:
     """Hash files, wherever they lie: of our own modules what they do. Compiled and hidden ones are passed over."""
     files = [
-        path
-        for path in paths
-        if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
+        path for path in paths if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith(".")
     ]
     return sorted(_code_hash(path) if _is_code(path) else file_hash(path) for path in files)
 
@@ -284,7 +280,5 @@ def makes_the_same(table: Table, block: Block, runs: Path) -> bool | None:
         made = table.made([stored[name] for name in block.samples])
     except AgelabError:
         return False
-    same = all(
-        (DOCS / path).exists() and (DOCS / path).read_bytes() == data for path, data in made.files.items()
-    )
+    same = all((DOCS / path).exists() and (DOCS / path).read_bytes() == data for path, data in made.files.items())
     return same and wrapped(made.text).strip("\n") == block.body

@@ -42,8 +42,7 @@ def made(table: Table, runs: Sequence[RunDirectory]) -> Made:
     head += [f"{name}, {usage}" for name in METRICS for usage in usages]
     lines = [
         *headed(runs),
-        "Usage 1, 2, 3: so many disks of bytes were written. Medians, and "
-        "in brackets the spread over run seeds.",
+        "Usage 1, 2, 3: so many disks of bytes were written. Medians, and in brackets the spread over run seeds.",
         "",
         *grid(head),
     ]
@@ -132,9 +131,7 @@ def _ends(table: Sequence[Sequence[Series]]) -> SeriesPair:
     sides = []
     for column in (0, -1):
         of = [row[column] for row in table]
-        values = [
-            (Seeds(at, seeds.run), value) for at, series in enumerate(of) for seeds, value in series.values
-        ]
+        values = [(Seeds(at, seeds.run), value) for at, series in enumerate(of) for seeds, value in series.values]
         sides.append(replace(of[0], numbers=tuple(values), missing=()))
     return SeriesPair(*sides)
 
@@ -162,9 +159,7 @@ def _variant(variants: Sequence[Variant], filesystem: str, history: str) -> Vari
 
 def _filesystems(variants: Sequence[Variant], histories: Sequence[str]) -> list[str]:
     names = (variant.name.removesuffix(f"-{history}") for variant in variants for history in histories)
-    return list(
-        dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in variants})
-    )
+    return list(dict.fromkeys(name for name in names if f"{name}-{histories[0]}" in {v.name for v in variants}))
 
 
 def _plots(variants: Sequence[Variant], histories: Sequence[str], directory: Path) -> dict[Path, bytes]:

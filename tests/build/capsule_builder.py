@@ -59,9 +59,7 @@ def made_run(
     """A run of two variants on each corpus, as if it had been carried out in that store."""
     image_of = package(f"linux-image-{RELEASE}", VERSION)
     kernel = _kernel(store, image_of)
-    packages = RootPackages(
-        root=(package("coreutils"), package("libc6", "2:1.0~rc1+b1")), busybox=package("busybox")
-    )
+    packages = RootPackages(root=(package("coreutils"), package("libc6", "2:1.0~rc1+b1")), busybox=package("busybox"))
     image = _image(store, kernel, packages)
     content = key_of({name: text for name, text in image.manifest.files.items() if name != DESCRIPTION})
 
@@ -74,9 +72,7 @@ def made_run(
     tools = store.obtain("tools", {"made": "up"}, lambda d: _wrote(d / "extents", b"a program"))
     root = BuildRoot(suite="bookworm", packages=(package("gcc-12"),))
     resolved = (
-        ResolvedKernel(suite="bookworm", release=RELEASE, package=image_of)
-        if spec.startswith("debian:")
-        else None
+        ResolvedKernel(suite="bookworm", release=RELEASE, package=image_of) if spec.startswith("debian:") else None
     )
     of = RunManifest(
         agelab="0.1.0", programs={"xorriso": "1.5.4-4"}, kernel=resolved, guest=packages, suite="bookworm", drive=root,
@@ -95,9 +91,7 @@ def made_run(
         provenance={"image": image.key, "image_content": content},
     )  # fmt: skip
     write(run.path / run_manifest.MADE_OF, of.model_dump_json())
-    write(
-        run.path / run_manifest.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json()
-    )
+    write(run.path / run_manifest.PROFILES, Profiles(filesystems={}, machines={}, drives={}).model_dump_json())
     (run.path / run_manifest.SCENARIO).write_text(SMALL.read_text())
     around = {
         "image": content,

@@ -25,9 +25,7 @@ def kernel(store: Store, config: str = "# CONFIG_UFS_FS_WRITE is not set\n") -> 
         (directory / "modules").mkdir()
         for name in names:
             (directory / f"modules/{name}.ko").write_bytes(name.encode())
-        (directory / INDEX).write_bytes(
-            index([ModuleInfo(name=name, path=f"modules/{name}.ko") for name in names])
-        )
+        (directory / INDEX).write_bytes(index([ModuleInfo(name=name, path=f"modules/{name}.ko") for name in names]))
         (directory / BUILTIN).write_text("")
         (directory / "vmlinuz").write_bytes(b"kernel")
         (directory / "config").write_text(config)
@@ -68,9 +66,7 @@ def without_packages(made: Store, monkeypatch: pytest.MonkeyPatch) -> None:
 def proved(work: Path) -> None:
     """Do what Packer does in ``work``, with a guest that proves whatever it is asked."""
     items = json.loads((work / "plan.json").read_text())["items"]
-    answers = [
-        {"filesystem": one["filesystem"], "defaults": one["defaults"], "status": "ok"} for one in items
-    ]
+    answers = [{"filesystem": one["filesystem"], "defaults": one["defaults"], "status": "ok"} for one in items]
     (work / "proof.json").write_text(json.dumps(answers))
     assemble.assemble(work)
 

@@ -53,9 +53,7 @@ def package(directory: Path, name: str, files: Mapping[str, bytes], version: str
     return target
 
 
-def linux(
-    config: str = CONFIG, release: str = RELEASE, names: tuple[str, ...] = BASE_MODULES
-) -> dict[str, bytes]:
+def linux(config: str = CONFIG, release: str = RELEASE, names: tuple[str, ...] = BASE_MODULES) -> dict[str, bytes]:
     """Return the files of a kernel package."""
     found = {
         f"boot/vmlinuz-{release}": bzimage(gzip(kernel())),
@@ -74,12 +72,8 @@ def module_elf(modinfo_text: bytes) -> bytes:
     def section(name: int, offset: int, size: int) -> bytes:
         return struct.pack("<IIQQQQIIQQ", name, 1, 0, 0, offset, size, 0, 0, 1, 0)
 
-    header = struct.pack(
-        "<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2
-    )
-    sections = (
-        section(0, 0, 0) + section(1, 64, len(modinfo_text)) + section(10, 64 + len(modinfo_text), len(names))
-    )
+    header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 1, 62, 1, 0, 0, table, 0, 64, 0, 0, 64, 3, 2)
+    sections = section(0, 0, 0) + section(1, 64, len(modinfo_text)) + section(10, 64 + len(modinfo_text), len(names))
     return header + body + sections
 
 

@@ -34,9 +34,7 @@ def main(home: Path, ended: int) -> None:
             for number in pair:
                 status = Status.UNSUPPORTED if number == 5 else Status.OK
                 reason = "this kernel has none" if number == 5 else None
-                progress.end_cell(
-                    cells[number], number, End(status=status, reason=reason, host_seconds=200 + number)
-                )
+                progress.end_cell(cells[number], number, End(status=status, reason=reason, host_seconds=200 + number))
 
 
 if __name__ == "__main__":

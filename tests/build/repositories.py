@@ -64,9 +64,7 @@ def forge_tree(repository: Path) -> None:
 def forge_commit(repository: Path) -> None:
     """Of the commit in the middle: its tree is another."""
     text = subprocess.check_output(["git", "-C", repository, "cat-file", "commit", "HEAD~1"])
-    true, other = (
-        said_by_git(repository, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD")
-    )
+    true, other = (said_by_git(repository, "rev-parse", f"{at}^{{tree}}").encode() for at in ("HEAD~1", "HEAD"))
     forge(repository, said_by_git(repository, "rev-parse", "HEAD~1"), "commit", text.replace(true, other))
 
 

@@ -37,9 +37,7 @@ def ended(
     **fields: Any,
 ) -> RunDirectory:
     """A run with one ended cell, two samples and two maps."""
-    run = run_builder.begin(
-        home, cells or [run_builder.cell()], clock=clock, provenance={"host": "Linux, 2 x P4"}
-    )
+    run = run_builder.begin(home, cells or [run_builder.cell()], clock=clock, provenance={"host": "Linux, 2 x P4"})
     for name, content in MAPS.items():
         path = run.cell_directory(0) / "maps" / f"{name}.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,23 +54,17 @@ class Guests:
     def __init__(self, home: Path, value: float = 1.5) -> None:
         self.home, self.value, self.boots = home, value, 0
 
-    def _run(
-        self, boot: Boot, events: Any, record: Callable[[Sample], None], on_step: Callable[[str], None]
-    ) -> Ending:
+    def _run(self, boot: Boot, events: Any, record: Callable[[Sample], None], on_step: Callable[[str], None]) -> Ending:
         self.boots += 1
         record(run_builder.sample(str(StepId("read").inside(boot.phase or MAP)), self.value))
         events.ended = OK
         return Ending.STOPPED
 
-    def carry_out(
-        self, reuse: CellReuse | None, elsewhere: Elsewhere | None = None, **goals: Any
-    ) -> RunDirectory:
+    def carry_out(self, reuse: CellReuse | None, elsewhere: Elsewhere | None = None, **goals: Any) -> RunDirectory:
         """Carry out one cell in a run of its own."""
         run = run_builder.begin(self.home, [run_builder.cell("reiserfs")])
         kernel = SimpleNamespace(modules=SimpleNamespace(closure=lambda names: ()))
-        image = SimpleNamespace(
-            kernel=kernel, proof={("reiserfs", "period"): SimpleNamespace(status="ok", reason="")}
-        )
+        image = SimpleNamespace(kernel=kernel, proof={("reiserfs", "period"): SimpleNamespace(status="ok", reason="")})
         launcher = SimpleNamespace(
             directory=run.cell_directory(0), spec=spec(), corpus=CORPUS, module=None, tools={}, parts=(),
             guests=SimpleNamespace(

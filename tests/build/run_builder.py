@@ -61,9 +61,7 @@ def sample(
     """Describe a sample; ``why`` is told of one without a value."""
     unit = METRICS[metric].unit if metric in METRICS else "s"
     missing = why if value is None else None
-    return Sample(
-        step=step, metric=metric, value=value, unit=unit, repetition=repetition, not_measured=missing
-    )
+    return Sample(step=step, metric=metric, value=value, unit=unit, repetition=repetition, not_measured=missing)
 
 
 def end(

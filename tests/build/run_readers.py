@@ -17,9 +17,7 @@ from agelab.results import rows
 from agelab.results.run_directory import RunDirectory
 from tests.build.cli import Cli
 
-OBEYED = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]"
-)
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff\ufeff]")
 FORMULA = re.compile('"*[=+@\t\r\n\uff1d\uff0b\uff0d\uff20-]')
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?")
 
@@ -43,9 +41,7 @@ def of_pairs(out: str, run: RunDirectory) -> None:
 def of_csv(out: str, run: RunDirectory) -> None:
     """Numbers are numbers, texts are the run's own but for apostrophes, and no cell of a spreadsheet is a formula."""
     for separator in ",;\t":
-        for cell in (
-            one for row in csv.reader(io.StringIO(out, newline=""), delimiter=separator) for one in row
-        ):
+        for cell in (one for row in csv.reader(io.StringIO(out, newline=""), delimiter=separator) for one in row):
             assert not FORMULA.match(cell) or NUMBER.fullmatch(cell), (separator, cell)
     reader = csv.DictReader(io.StringIO(out, newline=""))
     for row, other in zip(reader, rows.rows(run), strict=True):

@@ -22,9 +22,7 @@ def figures(directory: Path, *rows: str) -> Path:
     return path
 
 
-def small_study(
-    directory: Path, seconds: Mapping[str, Mapping[str, Mapping[str, float]]], claims: str
-) -> Study:
+def small_study(directory: Path, seconds: Mapping[str, Mapping[str, Mapping[str, float]]], claims: str) -> Study:
     """The study of these seconds: layout, step and variant."""
     rows = [
         f"small,1,{name},{name},{layout},{step},elapsed,{value},s"

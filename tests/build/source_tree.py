@@ -35,9 +35,7 @@ def git(tree: Path, *words: str) -> str:
         "GIT_COMMITTER_EMAIL": "a@b",
     }
     env = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/", **identity}
-    done = subprocess.run(
-        ["git", "-C", str(tree), *words], capture_output=True, text=True, check=True, env=env
-    )
+    done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=True, env=env)
     return done.stdout.strip()
 
 

@@ -124,9 +124,7 @@ def test_a_path_leads_elsewhere_unless_something_is_there(tmp_path: Path) -> Non
     assert events[-1] == CellEnded(event="end", status="ok", reason=None)
     again = heard(tmp_path, plan({}, links=links))[-1]
     assert isinstance(again, CellEnded) and again.status == "failed"
-    assert again.reason and again.reason.endswith(
-        "some/where is there already: nothing else can be found there"
-    )
+    assert again.reason and again.reason.endswith("some/where is there already: nothing else can be found there")
 
 
 def test_every_metric_is_registered_with_its_unit(tmp_path: Path) -> None:
@@ -197,9 +195,7 @@ def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Pa
         {"name": "good", "run": "true"},
     ]
     events = heard(tmp_path, plan(*steps, refuses=[link]))
-    assert [(e.step, e.value) for e in events if isinstance(e, SampleSent) and e.metric == "refused"] == [
-        ("links", 2)
-    ]
+    assert [(e.step, e.value) for e in events if isinstance(e, SampleSent) and e.metric == "refused"] == [("links", 2)]
     assert [e.step for e in events if isinstance(e, StepFailed)] == ["more", "mute"]
 
 
@@ -280,7 +276,5 @@ def test_the_steps_know_what_the_filesystem_refuses(tmp_path: Path) -> None:
         'printf "ln: b\\ncp: cannot create x: Operation not permitted\\n" | grep -qvxE "$REFUSES" && exit 1;'
         ' echo "ln: bc" | grep -qvxE "$REFUSES"'
     )
-    events = heard(
-        tmp_path, plan({"run": run}, {"run": "echo | grep -qvxE x", "name": "b"}, refuses=patterns)
-    )
+    events = heard(tmp_path, plan({"run": run}, {"run": "echo | grep -qvxE x", "name": "b"}, refuses=patterns))
     assert not [e for e in events if isinstance(e, StepFailed)]

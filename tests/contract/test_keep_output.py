@@ -15,9 +15,7 @@ def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None
     (tmp_path / "harness/__init__.py").touch()
     (tmp_path / "harness/machine.py").write_text("def disks(): return ['root', 'plan', 'output']\n")
     text = (HARNESS / "output" / KEEPER).read_text()
-    (tmp_path / "keep").write_text(
-        text.replace("/run/agelab", str(tmp_path)).replace("/dev/", f"{tmp_path}/")
-    )
+    (tmp_path / "keep").write_text(text.replace("/run/agelab", str(tmp_path)).replace("/dev/", f"{tmp_path}/"))
     disk = tmp_path / "output"
     with disk.open("wb") as file:
         file.truncate(3 * PLACE_BYTES)

@@ -169,14 +169,9 @@ def test_what_xfstests_leaves_is_read(guest: Path) -> None:
 
 
 def test_results_of_an_unknown_format_are_named(guest: Path) -> None:
-    found, _ = judged(
-        guest, """mkdir "$RESULTS/d"; cd "$RESULTS"; touch a.xml b d/c "$(printf 'e\\377\\n')"; exit 0"""
-    )
+    found, _ = judged(guest, """mkdir "$RESULTS/d"; cd "$RESULTS"; touch a.xml b d/c "$(printf 'e\\377\\n')"; exit 0""")
     assert found.verdict == "passed"
-    assert (
-        found.why
-        == "its results are of an unknown format (a.xml, b, d/c and 1 more): its exit status alone counts"
-    )
+    assert found.why == "its results are of an unknown format (a.xml, b, d/c and 1 more): its exit status alone counts"
     (guest / "results/b").rename(guest / "results/\udcff\n")
     assert "(a.xml, d/c, e?" in judged(guest, "exit 0")[0].why
 
@@ -198,9 +193,7 @@ def test_a_jumping_clock_lets_a_task_wait_longer(guest: Path) -> None:
 def test_a_flood_keeps_its_beginning_its_end_and_its_verdict(guest: Path) -> None:
     found, done = judged(guest, "echo first; yes | head -c 3000000; echo last; exit 1")
     assert found.why == "exit status 1"
-    assert (
-        done.stdout.startswith("first\n") and "\nlast\n" in done.stdout and "bytes left out]" in done.stdout
-    )
+    assert done.stdout.startswith("first\n") and "\nlast\n" in done.stdout and "bytes left out]" in done.stdout
     assert len(done.stdout) < PLACE_BYTES
 
 
@@ -215,17 +208,10 @@ def test_what_is_printed_is_on_the_disk_before_the_test_ends_and_the_verdict_beh
     (guest / "sys/pmem7/device/resource").write_text("0x240000000\n")
     with (guest / "pmem7").open("wb") as disk:
         disk.truncate(2 * PLACE_BYTES)
-    text = (
-        (guest / "run-test")
-        .read_text()
-        .replace("/sys/block", f"{guest}/sys")
-        .replace("/dev/{", f"{guest}/{{")
-    )
+    text = (guest / "run-test").read_text().replace("/sys/block", f"{guest}/sys").replace("/dev/{", f"{guest}/{{")
     (guest / "run-test").write_text(text)
     test = guest / "the-test"
-    test.write_text(
-        "#!/bin/sh\necho first\nuntil grep -q first pmem7; do sleep 0.1; done\necho last; exit 6\n"
-    )
+    test.write_text("#!/bin/sh\necho first\nuntil grep -q first pmem7; do sleep 0.1; done\necho last; exit 6\n")
     test.chmod(0o755)
     place = {"OUTPUT_DISK": "0", "OUTPUT_PLACE": "1"}
     argv = [sys.executable, "-SB", str(guest / "run-test"), "--timeout", "30", str(test)]

@@ -27,6 +27,5 @@ def seeds() -> Iterator[bytes]:
     yield b"ext4 copy 3\next4-journal copy 5\n"
     yield b"# Filesystem Testname Repetitions\n\next4  copy\t 10\nreiserfs_notail read1 2\n"
     yield from (
-        block.encode()
-        for block in (PROJECT / "docs" / "howto" / "own-scenario.md").read_text().split("```")[1::2]
+        block.encode() for block in (PROJECT / "docs" / "howto" / "own-scenario.md").read_text().split("```")[1::2]
     )

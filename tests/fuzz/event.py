@@ -29,9 +29,7 @@ def one(data: bytes) -> None:
         line = raw.decode("ascii", "replace")
         heard.hear(line, "aged", samples.append, lambda step: None)
         if line.startswith("{"):
-            heard.hear(
-                event_code.encode(number, line, heard.secret), "aged", samples.append, lambda step: None
-            )
+            heard.hear(event_code.encode(number, line, heard.secret), "aged", samples.append, lambda step: None)
     digest(Status.OK, samples, {})
     for sample in samples:
         assert Sample.model_validate_json(canonical_json(sample.model_dump())) == sample

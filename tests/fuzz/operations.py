@@ -35,6 +35,4 @@ def one(data: bytes) -> None:
 def seeds() -> Iterator[bytes]:
     """Every operation, and what the documentation shows."""
     yield EVERY
-    yield from (
-        block.encode() for block in (PROJECT / "docs" / "operations.md").read_text().split("```")[1::2]
-    )
+    yield from (block.encode() for block in (PROJECT / "docs" / "operations.md").read_text().split("```")[1::2])

@@ -22,8 +22,6 @@ def one(data: bytes) -> None:
 def seeds() -> Iterator[bytes]:
     """A log with every kind of record, and stacks."""
     records = made.called(5, "cp") + made.mapped(5, 0x400000, 0x1000, "/usr/bin/cp") + made.forked(6, 5)
-    records += (
-        made.sampled(6, [made.COPY, made.READ], [0x400001]) + made.sampled(0, [made.IDLE]) + made.lost(3)
-    )
+    records += made.sampled(6, [made.COPY, made.READ], [0x400001]) + made.sampled(0, [made.IDLE]) + made.lost(3)
     yield made.log(made.step(records), made.step(records, repetition=2, symbols=None)).read()
     yield b"cp;read;copy 6\ncp;read 2\n"

@@ -50,9 +50,7 @@ SPECS = {
     "wall-kvm": replace(WALL, real_disks=REAL[:1], accelerator="kvm"),
     "wall-pci": replace(WALL, passthrough=(BRIDGE,)),
 }
-ASYNCHRONOUS = re.compile(
-    r"virtio|-netdev|-nic|rng|balloon|vhost|e1000|rtl8139|usb-|ide-|scsi|-drive|-blockdev"
-)
+ASYNCHRONOUS = re.compile(r"virtio|-netdev|-nic|rng|balloon|vhost|e1000|rtl8139|usb-|ide-|scsi|-drive|-blockdev")
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +153,7 @@ def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_sta
     machine = ["-machine", "none", "-display", "none", "-nodefaults", "-qmp", "stdio"]
     asked = '{"execute": "qmp_capabilities"}{"execute": "quit"}'
     (tmp_path / "asked").write_text(asked)
-    process.run(
-        [str(qemu.obtain(open_store()).program), *machine, "-object", backend], stdin=tmp_path / "asked"
-    )
+    process.run([str(qemu.obtain(open_store()).program), *machine, "-object", backend], stdin=tmp_path / "asked")
 
 
 def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
@@ -174,9 +170,7 @@ def test_a_wall_guest_has_its_disks_and_nothing_of_the_virtual_clock(
 
 
 @pytest.mark.parametrize("name", ["wall-pci"])
-def test_libvirt_makes_a_command_for_a_guest_that_gets_a_controller(
-    text: str, hypervisor: Hypervisor
-) -> None:
+def test_libvirt_makes_a_command_for_a_guest_that_gets_a_controller(text: str, hypervisor: Hypervisor) -> None:
     assert '"driver":"vfio-pci","host":"0000:00:00.0"' in " ".join(_command(hypervisor, text))
 
 

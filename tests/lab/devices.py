@@ -53,9 +53,7 @@ def dvd(name: str, bus: str, mib: int = 64) -> Device:
 
 def usb(serial: str, mib: int = 256) -> Device:
     """A disk behind USB."""
-    return _disk(
-        serial, mib * MIB, "qemu-xhci,id=xhci", f"usb-storage,drive={serial},bus=xhci.0,serial={serial}"
-    )
+    return _disk(serial, mib * MIB, "qemu-xhci,id=xhci", f"usb-storage,drive={serial},bus=xhci.0,serial={serial}")
 
 
 def scsi(serial: str, mib: int = 256) -> Device:

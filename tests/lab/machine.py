@@ -34,9 +34,7 @@ def named(serial: str) -> Path:
 def address(device: Path) -> str:
     """Return the address of the controller that a disk is behind."""
     parts = (Path("/sys/class/block") / device.resolve().name).resolve().parts
-    return next(
-        part for part in reversed(parts) if re.fullmatch(r"[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d", part)
-    )
+    return next(part for part in reversed(parts) if re.fullmatch(r"[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d", part))
 
 
 def driver(place: str) -> str:

@@ -12,9 +12,7 @@ NVMET = "modprobe nvmet; cd /sys/kernel/config/nvmet/subsystems"
 GPT = "parted -s $D mklabel gpt mkpart a 1MiB 64MiB mkpart b 64MiB 127MiB; udevadm settle"
 EXT4 = "mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0"
 KEY = "echo secret > /tmp/key"
-LUKS = (
-    f"{KEY}; cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $E /tmp/key"
-)
+LUKS = f"{KEY}; cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 $E /tmp/key"
 MIRROR = "mdadm --create /dev/md0 --run --level=1 --raid-devices=2"
 
 

@@ -95,9 +95,7 @@ def test_two_nvme_drives_that_are_passed_through_as_raid0_stay_the_guests_betwee
 def test_a_controller_comes_back_when_agelab_is_killed() -> None:
     place = address(named("TWO"))
     words = [PROGRAM, "run", str(SMALL), "--filesystem", "ext4", "--disks", f"pci:{place}"]
-    child = subprocess.Popen(
-        words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     until(lambda: driver(place) == "vfio-pci" and guests())
     os.killpg(child.pid, signal.SIGKILL)
     child.wait()
@@ -109,9 +107,7 @@ def test_a_controller_comes_back_when_agelab_is_killed() -> None:
 
 def guests() -> list[str]:
     """The guests that run."""
-    found = subprocess.run(
-        ["pgrep", "--full", "guest=agelab"], capture_output=True, text=True, check=False
-    ).stdout
+    found = subprocess.run(["pgrep", "--full", "guest=agelab"], capture_output=True, text=True, check=False).stdout
     return found.split()
 
 

@@ -153,9 +153,7 @@ def drives() -> Iterator[None]:
 
 @pytest.mark.parametrize("way", ["block", "pci"])
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
-def test_a_disk_in_use_is_refused_with_the_reason_and_a_free_one_is_not(
-    state: State, way: str, drives: None
-) -> None:
+def test_a_disk_in_use_is_refused_with_the_reason_and_a_free_one_is_not(state: State, way: str, drives: None) -> None:
     shell(state.made)
     try:
         check(state.checks, way)
@@ -224,9 +222,7 @@ def test_disks_behind_sata_and_usb_are_taken_by_their_lasting_names() -> None:
 
 
 def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None:
-    listed = subprocess.run(
-        ["lsblk", "-dno", "PATH,SERIAL"], capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run(["lsblk", "-dno", "PATH,SERIAL"], capture_output=True, text=True, check=True).stdout
     paths = [line.split()[0] for line in listed.splitlines() if line.endswith(" SEVEN")]
     assert len(paths) == 2
     assert [reason(f"block:{path}") for path in paths] == [ACCEPTED, ACCEPTED]
@@ -241,9 +237,7 @@ def test_the_paths_of_an_active_multipath_are_in_use_and_itself_is_not() -> None
     try:
         slaves = [Path("/sys/class/block") / Path(path).name / "holders" for path in paths]
         [mapped] = {
-            Path("/dev/mapper") / (one / "dm/name").read_text().strip()
-            for held in slaves
-            for one in held.iterdir()
+            Path("/dev/mapper") / (one / "dm/name").read_text().strip() for held in slaves for one in held.iterdir()
         }
         for path in paths:
             assert f"{path} is part of {mapped} (mpath)" in reason(f"block:{path}")

@@ -247,7 +247,4 @@ class Native:
 
     def take_passes(self) -> list[Pass]:
         """Return the arm's moves since the last call, in order."""
-        return [
-            Pass(start, done, first, end, bool(w))
-            for start, done, first, end, w in self._rows("probe_passes")
-        ]
+        return [Pass(start, done, first, end, bool(w)) for start, done, first, end, w in self._rows("probe_passes")]

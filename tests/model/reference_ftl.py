@@ -145,9 +145,7 @@ class ReferenceSsd:
         line, die = self.lines[place[0]], self._die(place)
         self.count.update(units_programmed=line.at_once)
         moved = self._transferred(die, units, now)
-        self._occupy(
-            die, self.set["fast_program_ns" if line.fast else "program_ns"], moved, collecting=collecting
-        )
+        self._occupy(die, self.set["fast_program_ns" if line.fast else "program_ns"], moved, collecting=collecting)
         return self.dies[die].free
 
     # ---- lines

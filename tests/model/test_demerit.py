@@ -55,8 +55,7 @@ def test_other_times_are_further_away(library: Library, tmp_path: Path) -> None:
         requests=tuple(replace(request, response=request.response * 1.2) for request in traced.requests),
     )
     near, far = (
-        demerit.compare(library, drive, profile(drive, Figures.MEASURED)).demerits[0]
-        for drive in (traced, slower)
+        demerit.compare(library, drive, profile(drive, Figures.MEASURED)).demerits[0] for drive in (traced, slower)
     )
     assert near and far
     assert far.percent > near.percent + 10
@@ -81,9 +80,7 @@ def times(library: Library, directory: Path, mode: int, *firsts: int) -> list[fl
     return demerit.replay(library, drive, requests, [1e5] * len(requests), 0.2)
 
 
-def test_mode_4_reads_ahead_after_a_single_read_to_the_end_of_a_track(
-    library: Library, tmp_path: Path
-) -> None:
+def test_mode_4_reads_ahead_after_a_single_read_to_the_end_of_a_track(library: Library, tmp_path: Path) -> None:
     """As DiskSim's disk_buffer_get_max_readahead has it: its track's, or the next one's if the segment began before."""
     [single, ahead, last, beyond] = times(library, tmp_path, 4, 20, 60, TRACK - 8, TRACK)
     assert max(ahead, last) < 1 < min(single, beyond)

@@ -25,9 +25,7 @@ def rate(drive: Native, kind: str, sectors: int, depth: int, count: int) -> floa
 @pytest.mark.parametrize("name", FLASHES)
 def test_one_at_a_time_pays_the_latency(library: Library, name: str, kind: str) -> None:
     text = settings(name)
-    each = (
-        number(text, "overhead_ns") + number(text, f"{kind}_ns") + 4096 * 1e9 / number(text, f"{kind}_rate")
-    )
+    each = number(text, "overhead_ns") + number(text, f"{kind}_ns") + 4096 * 1e9 / number(text, f"{kind}_rate")
     assert rate(library.drive(text), kind, 8, 1, 1000) == pytest.approx(4096 / each * 1e9, rel=0.001)
 
 
@@ -44,9 +42,7 @@ def test_channels_or_bandwidth_bound_small_requests(library: Library, name: str,
 @pytest.mark.parametrize("name", FLASHES)
 def test_bandwidth_bounds_large_requests(library: Library, name: str, kind: str) -> None:
     text = settings(name)
-    assert rate(library.drive(text), kind, 1024, 8, 4000) == pytest.approx(
-        number(text, f"{kind}_rate"), rel=0.01
-    )
+    assert rate(library.drive(text), kind, 1024, 8, 4000) == pytest.approx(number(text, f"{kind}_rate"), rel=0.01)
 
 
 @pytest.mark.parametrize("name", FLASHES)

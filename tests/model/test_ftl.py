@@ -95,9 +95,7 @@ def test_random_writes_cost_what_greedy_collection_is_known_to(library: Library,
 
 def test_the_host_makes_the_map_that_the_model_makes(library: Library, tmp_path: Path) -> None:
     program, made = tmp_path / "used", tmp_path / "map"
-    process.run(
-        ["gcc", *used.FLAGS, f"-I{PURE[0].parent}", "-o", str(program), str(used.PROGRAM), *map(str, PURE)]
-    )
+    process.run(["gcc", *used.FLAGS, f"-I{PURE[0].parent}", "-o", str(program), str(used.PROGRAM), *map(str, PURE)])
     for text in SSDS.values():
         words = dict(word.split("=") for word in text.split())
         begin, seed = int(words.pop("begin")), int(words.pop("seed"))

@@ -60,9 +60,7 @@ def test_a_slow_bus_moves_a_read_while_it_comes(library: Library) -> None:
         came = begins + drive.behind(1000 + max(1, percent)) - drive.turn(1000)
         assert done == came + bus(100)
     quick = library.drive(old_scsi(interface=10**9))
-    assert quick.read(1000, 100, 0) == quick.get("arm_free") + 512, (
-        "a quick one has only the last sector left"
-    )
+    assert quick.read(1000, 100, 0) == quick.get("arm_free") + 512, "a quick one has only the last sector left"
 
 
 def test_a_write_waits_for_its_data(library: Library) -> None:
@@ -108,9 +106,7 @@ def test_read_ahead_to_a_track_s_end(library: Library) -> None:
         drive = library.drive(old_scsi(read_ahead_tracks=tracks))
         drive.read(*read, 0)
         assert drive.get("stream_limit") == limit, (tracks, read)
-    short = library.drive(
-        old_scsi(read_ahead_tracks=2, cache_bytes=3 * 2048 * 512, read_ahead_bytes=2048 * 512)
-    )
+    short = library.drive(old_scsi(read_ahead_tracks=2, cache_bytes=3 * 2048 * 512, read_ahead_bytes=2048 * 512))
     short.read(*across, 0)
     assert short.get("stream_limit") == border + 2 * PER_TRACK
 

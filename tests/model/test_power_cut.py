@@ -16,9 +16,7 @@ def entry(kind: RequestKind, first: int, end: int, done: int) -> Entry:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 40, 100, 300, 700])
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(
-    library: Library, name: str, count: int
-) -> None:
+def test_a_cut_leaves_what_a_cache_of_its_own_would_have_left(library: Library, name: str, count: int) -> None:
     text = TEXTS[name]
     for seed in range(5):
         drive, now = library.drive(text), 0

@@ -26,9 +26,7 @@ TEXTS = {name: settings(name) for name in DISKS} | {
     "nineties": NINETIES,
     "any-order": old_scsi(any_order=1, write_back=0, read_ahead_tracks=1, write_after_percent=0),
     "next-track": old_scsi(read_ahead_tracks=2, write_segments=2),
-    "late-bus": old_scsi(
-        write_back=0, bus_after_percent=75, write_after_percent=100, write_settle_ns=650_000
-    ),
+    "late-bus": old_scsi(write_back=0, bus_after_percent=75, write_after_percent=100, write_settle_ns=650_000),
     "one-segment": SMALL.replace("segments=4", "segments=1"),
     "skewed": SMALL + " track_skew_ns=1200000 cylinder_skew_ns=2000000 any_order=1",
 }

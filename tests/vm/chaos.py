@@ -53,9 +53,7 @@ def cheap(directory: Path, more: str = "") -> Path:
         assert old in text
         text = text.replace(old, new)
     variants = "".join(f'[[variants]]\nname = "{name}"\nfilesystem = "{name}"\n' for name in ("ext2", "ext4"))
-    steps = step("copy", 'cp -r "$SOURCE/." copy; sync') + step(
-        "read", "cat copy/*/* > /dev/null 2>&1 || true"
-    )
+    steps = step("copy", 'cp -r "$SOURCE/." copy; sync') + step("read", "cat copy/*/* > /dev/null 2>&1 || true")
     path = directory / "cheap.toml"
     path.write_text(text.replace('name = "small"', 'name = "cheap"') + variants + steps + more)
     return path

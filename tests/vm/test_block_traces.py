@@ -27,8 +27,7 @@ def test_the_requests_of_a_trace_come_out_again_and_recording_changes_no_digest(
     came_out = (recorded.path / "cells" / "0" / BLOCKS / "replay-1.iolog").read_text()
     assert requests(came_out) == requests((HOWTO / "copy.iolog").read_text())
     assert all(
-        step.lost == 0
-        for step in (recorded.beside(0, RequestRecord) or pytest.fail("nothing was recorded")).steps
+        step.lost == 0 for step in (recorded.beside(0, RequestRecord) or pytest.fail("nothing was recorded")).steps
     )
     [cell] = run(str(HOWTO / "replay.toml"), "--fresh")
     end = recorded.end(0)

@@ -14,9 +14,7 @@ from tests.vm.cells import PROGRAM, agelab, newest, run, scenario, step, store_o
 
 pytestmark = pytest.mark.vm
 PROJECT = Path(__file__).parents[2]
-STEPS = step("copy", "cp -r $SOURCE/. .") + step(
-    "read", "find . -type f | xargs cat > /dev/null", "caches = 'remount'"
-)
+STEPS = step("copy", "cp -r $SOURCE/. .") + step("read", "find . -type f | xargs cat > /dev/null", "caches = 'remount'")
 PARTS = ("agelab", "harness", "images", "packer", "scenarios")
 
 

@@ -59,6 +59,4 @@ def test_nothing_is_lost_wrong_or_left_however_often_agelab_is_killed(tmp_path: 
     assert domains(store) == []
     assert not [path for run in finished for path in run.glob("cells/*/*disk-*")]
     found = len(cleaned(store))
-    print(
-        f"{chaos.kills} kills in {time.monotonic() - started:.0f} s, {len(finished)} runs, {found} leftovers removed"
-    )
+    print(f"{chaos.kills} kills in {time.monotonic() - started:.0f} s, {len(finished)} runs, {found} leftovers removed")

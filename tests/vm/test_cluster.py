@@ -51,9 +51,7 @@ def guests(homes: list[Path]) -> list[int]:
             words = path.read_bytes()
         except OSError:
             continue
-        if b"qemu-system" in words.split(b"\0")[0] and any(
-            str(home).encode() + b"/" in words for home in homes
-        ):
+        if b"qemu-system" in words.split(b"\0")[0] and any(str(home).encode() + b"/" in words for home in homes):
             found.append(int(path.parent.name))
     return found
 
@@ -91,9 +89,7 @@ def test_an_interrupted_run_that_other_workers_go_on_with_has_the_digests_of_a_s
     first, later = homes[:2], homes[2:]
     words = [PROGRAM, "run", str(path), "--seeds", "1,2,3", "--fresh", "--on"]
     with workers(scheduler, first) as address:
-        child = subprocess.Popen(
-            [*words, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+        child = subprocess.Popen([*words, address], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         until(lambda: len(guests(first)) == 2 or child.poll() is not None, 240)
         child.send_signal(signal.SIGINT)
         said, _ = child.communicate(timeout=120)
@@ -111,9 +107,7 @@ def test_an_interrupted_run_that_other_workers_go_on_with_has_the_digests_of_a_s
     with workers(scheduler, later[1:]) as address:
         done = agelab("resume", begun.name, "--on", address)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert runs(path) == {begun} and not [
-        *begun.glob("cells/*/*domain*.xml")
-    ]  # no guest of the coordinator's own
+    assert runs(path) == {begun} and not [*begun.glob("cells/*/*domain*.xml")]  # no guest of the coordinator's own
     elsewhere = digests(path)
     done = agelab("run", str(path), "--seeds", "1,2,3", "--fresh")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -32,9 +32,7 @@ def directory(place: Path, lines: str, scripts: dict[str, str]) -> Path:
 def cells(place: Path, environment: dict[str, str], code: int = 0) -> list[dict[str, Any]]:
     """Run the control file of that directory; the cells of its result."""
     words = [PROGRAM, *WORDS]
-    done = subprocess.run(
-        words, cwd=place, env={**os.environ, **environment}, capture_output=True, check=False
-    )
+    done = subprocess.run(words, cwd=place, env={**os.environ, **environment}, capture_output=True, check=False)
     assert done.returncode == code, (done.stdout, done.stderr)
     name = done.stdout.decode().rsplit("agelab show ", 1)[1].split()[0]
     found: list[dict[str, Any]] = json.loads(agelab("show", name, "--json").stdout)["cells"]

@@ -30,9 +30,7 @@ def flip(path: Path, seed: int) -> None:
         file.write(bytes([byte ^ 1 << chosen.randrange(8)]))
 
 
-def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each artefact is named and made again, to the same digest; each file of the run is named, and no verb goes on."""
     real, home = open_store(), tmp_path / "home"
     (home / "store").mkdir(parents=True)
@@ -69,16 +67,12 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(
             continue
         used_by = ("capsule", "pack") if file.name in OF_A_CAPSULE else ("show",)
         refused = agelab(*used_by, run.name, cwd=tmp_path)
-        assert refused.returncode == 2 and run.name in refused.stderr and "Traceback" not in refused.stderr, (
-            file
-        )
+        assert refused.returncode == 2 and run.name in refused.stderr and "Traceback" not in refused.stderr, file
         file.write_bytes(content)
     assert agelab("show", run.name).returncode == 0
 
 
-def test_a_bit_below_the_filesystem_gets_into_no_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bit_below_the_filesystem_gets_into_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was intact a minute ago is read again by whoever starts a guest; then it is made anew."""
     home = store_of_parts(tmp_path / "home")
     corpora, path = (
@@ -104,10 +98,7 @@ def test_a_bit_below_the_filesystem_gets_into_no_digest(
     record.write_text(json.dumps(said))  # the filesystem has seen no write
     refused = agelab("run", str(path))
     assert refused.returncode == 3 and "corpus.iso has changed" in refused.stderr, refused.stderr
-    assert (
-        "Traceback" not in refused.stderr
-        and not json.loads(agelab("show", "--json").stdout)["cells"][0]["digest"]
-    )
+    assert "Traceback" not in refused.stderr and not json.loads(agelab("show", "--json").stdout)["cells"][0]["digest"]
     assert agelab("run", str(path)).returncode == 0
     [after] = json.loads(agelab("show", "--json").stdout)["cells"]
     assert (after["inputs_key"], after["digest"]) == (before["inputs_key"], before["digest"])

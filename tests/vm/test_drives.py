@@ -43,9 +43,7 @@ def test_raid0_over_modelled_drives_has_the_same_digest_on_a_loaded_host(tmp_pat
     [quiet] = run(*words)
     with both_cores_busy():
         [loaded] = run(*words, cwd=tmp_path)
-    assert (
-        quiet["inputs_key"] == loaded["inputs_key"]
-    )  # else the sources changed meanwhile: agelab compare says which
+    assert quiet["inputs_key"] == loaded["inputs_key"]  # else the sources changed meanwhile: agelab compare says which
     assert quiet["samples"] == loaded["samples"]
     assert quiet["digest"] == loaded["digest"]
     assert (quiet["layout"], quiet["drives"]) == ("raid0", [OWN, OWN])
@@ -95,9 +93,7 @@ def loop(tmp_path: Path) -> Iterator[str]:
     backing = tmp_path / "backing"
     with backing.open("wb") as file:
         file.truncate(320 * MIB)
-    made = subprocess.run(
-        ["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False
-    )
+    made = subprocess.run(["losetup", "--find", "--show", str(backing)], capture_output=True, text=True, check=False)
     if made.returncode:
         capabilities.skip("loop devices", made.stderr.strip())
     device = made.stdout.strip()
@@ -119,9 +115,7 @@ def test_a_device_that_vanishes_fails_its_cell_and_says_so(tmp_path: Path, loop:
         with suppress(ProcessLookupError):
             child.kill()
     assert child.returncode == 1, said
-    assert (
-        f"the drive changed while the cell ran: block:{loop}: it has {MIB} bytes now, not {320 * MIB}" in said
-    )
+    assert f"the drive changed while the cell ran: block:{loop}: it has {MIB} bytes now, not {320 * MIB}" in said
 
 
 def _shrink(device: str, size: int) -> None:

@@ -141,9 +141,7 @@ def key_with(part: Artefact, directory: Path, made: str = "") -> str:
     return planned(machine)
 
 
-def changed(
-    true: tuple[str, dict[tuple[str, str], Artefact]], kind: str, names: str
-) -> list[tuple[str, str]]:
+def changed(true: tuple[str, dict[tuple[str, str], Artefact]], kind: str, names: str) -> list[tuple[str, str]]:
     """Return what became of each file of the parts of a kind that fits the pattern, in turn: file and key."""
     found = []
     for artefact in [one for (of, _), one in sorted(true[1].items()) if of == kind]:

@@ -63,9 +63,7 @@ def test_a_host_that_is_full_for_a_while_when_samples_land_stops_the_run(tmp_pat
     assert "No space left" in (home / "full").read_text()
     assert "Traceback" not in said
     # Whether the sample's own line finds no room, or the guest's, which is noticed in the end.
-    assert (home / "code").read_text().strip() in ("1", "3") and (
-        "No space left" in said or "was full" in said
-    )
+    assert (home / "code").read_text().strip() in ("1", "3") and ("No space left" in said or "was full" in said)
     [before] = json.loads((home / "before").read_text())["cells"]
     assert before["status"] == "interrupted", before
     assert "first" in {sample["step"] for sample in before["samples"]}

@@ -227,9 +227,7 @@ def test_what_cannot_be_read_is_not_taken_for_zeros(loop: Path, monkeypatch: pyt
     accepted(f"block:{loop}", (key_of(first),))
 
 
-def test_what_is_in_use_is_refused_even_when_named(
-    loop: Path, image: Path, tmp_path: Path, stack: ExitStack
-) -> None:
+def test_what_is_in_use_is_refused_even_when_named(loop: Path, image: Path, tmp_path: Path, stack: ExitStack) -> None:
     ext4(loop)
     token = key_of(refused(f"block:{loop}"))
     held = os.open(loop, os.O_RDWR | os.O_EXCL)
@@ -286,9 +284,7 @@ def test_a_disk_with_a_mounted_partition_is_in_use_and_its_other_partition_is_no
     assert accepted(f"block:{two}").size == 4 * MIB
 
 
-def test_who_has_a_partition_has_some_of_its_disk(
-    partitioned: tuple[Path, Path, Path], stack: ExitStack
-) -> None:
+def test_who_has_a_partition_has_some_of_its_disk(partitioned: tuple[Path, Path, Path], stack: ExitStack) -> None:
     disk, one, two = partitioned
     token = key_of(refused(f"block:{disk}"))
     above = loop_over(one, stack)
@@ -381,9 +377,7 @@ def test_the_file_behind_a_partition_may_not_be_in_use_through_another_device(
         assert f"{whole} is a loop device over {image}" in str(refused(f"block:{part}"))
 
 
-def test_the_device_behind_a_loop_device_may_not_be_in_use(
-    loop: Path, tmp_path: Path, stack: ExitStack
-) -> None:
+def test_the_device_behind_a_loop_device_may_not_be_in_use(loop: Path, tmp_path: Path, stack: ExitStack) -> None:
     ext4(loop)
     above = loop_over(loop, stack)
     token = key_of(refused(f"block:{above}"))
@@ -459,9 +453,7 @@ def test_the_token_changes_with_the_device_and_its_content(loop: Path, image: Pa
         ({}, None),
     ],
 )
-def test_the_serial_is_the_disks_own(
-    files: dict[str, str], found: str | None, loop: Path, tmp_path: Path
-) -> None:
+def test_the_serial_is_the_disks_own(files: dict[str, str], found: str | None, loop: Path, tmp_path: Path) -> None:
     device = tmp_path / "usb2/2-1/host0/target"
     device.mkdir(parents=True)
     disk = tmp_path / "disk"
@@ -485,9 +477,7 @@ def test_a_disk_with_a_serial_is_named_by_it(image: Path, monkeypatch: pytest.Mo
     assert accepted(f"file:{image}", ("WD-ABC",)).disks[0].serial == "WD-ABC"
 
 
-def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
-    loop: Path, tmp_path: Path, stack: ExitStack
-) -> None:
+def test_a_name_that_comes_to_mean_another_disk_changes_nothing(loop: Path, tmp_path: Path, stack: ExitStack) -> None:
     other = tmp_path / "other.img"
     other.write_bytes(bytes(SIZE))
     second = loop_over(other, stack)
@@ -506,9 +496,7 @@ def test_a_name_that_comes_to_mean_another_disk_changes_nothing(
     assert loop.read_bytes().startswith(b"written through the claim")
 
 
-def test_a_link_to_a_device_is_the_device_wherever_it_lies(
-    loop: Path, tmp_path: Path, stack: ExitStack
-) -> None:
+def test_a_link_to_a_device_is_the_device_wherever_it_lies(loop: Path, tmp_path: Path, stack: ExitStack) -> None:
     link = tmp_path / "disk"
     link.symlink_to(loop)
     assert accepted(f"block:{link}").size == SIZE
@@ -552,9 +540,7 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
     names = key_of(raised.value).split(",")
     with pytest.raises(InputError) as raised, claim_drives(both, [names[0], f"{names[1]}x"]):
         pass
-    assert str(raised.value).count("holds data: ext4") == 1 and f"--erase {names[1]}x: no disk" in str(
-        raised.value
-    )
+    assert str(raised.value).count("holds data: ext4") == 1 and f"--erase {names[1]}x: no disk" in str(raised.value)
     with claim_drives(both, names) as claims:
         assert [claim.token for claim in claims] == names
     with (

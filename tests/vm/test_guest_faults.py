@@ -63,9 +63,7 @@ def test_faults_are_named_by_the_kernel_and_the_next_cell_runs(tmp_path: Path) -
     assert all(reason.startswith(within) for reason in reasons.values()), reasons
     assert reasons["stuck"].startswith(f"{within}no end within 20 s of guest time; its tasks: ")
     assert "sleep (S, hrtimer_nanosleep)" in reasons["stuck"]
-    assert reasons["oops"].startswith(
-        f"{within}Kernel panic - not syncing: Fatal exception (BUG: kernel NULL"
-    )
+    assert reasons["oops"].startswith(f"{within}Kernel panic - not syncing: Fatal exception (BUG: kernel NULL")
     assert "; in trouble_oops+0x" in reasons["oops"]
     assert reasons["broken"].startswith(f"{within}the filesystem has given up: EXT4-fs error (device dm-0): ")
     assert reasons["memory"].startswith(f"{within}out of memory: none was left for ")
@@ -128,12 +126,8 @@ GIVES_UP = {
     "xfs": "xfs_io -x -c shutdown .",
     "btrfs": overwritten("40M"),
     "jfs": overwritten("40M"),
-    "reiserfs": overwritten(
-        "8M", first="32M"
-    ),  # its journal, which lies before, would be missed with an oops
-    "vfat": overwritten(
-        "80K", first="16K", byte=0xF0
-    ),  # of its table: each cluster leads beyond the last one
+    "reiserfs": overwritten("8M", first="32M"),  # its journal, which lies before, would be missed with an oops
+    "vfat": overwritten("80K", first="16K", byte=0xF0),  # of its table: each cluster leads beyond the last one
 }
 WORDS = {
     "xfs": "XFS (dm-0): User initiated shutdown",
@@ -146,9 +140,7 @@ WORDS = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("filesystem", GIVES_UP)
-def test_a_filesystem_that_gives_up_fails_its_cell_though_its_steps_succeed(
-    tmp_path: Path, filesystem: str
-) -> None:
+def test_a_filesystem_that_gives_up_fails_its_cell_though_its_steps_succeed(tmp_path: Path, filesystem: str) -> None:
     command = f"({GIVES_UP[filesystem]}) 2> /dev/null || true"
     steps = step("before", "true") + step("fault", command) + step("after", "true")
     path = scenario(tmp_path, steps, filesystem)
@@ -168,9 +160,7 @@ def test_a_guest_that_somebody_paused_is_interrupted_and_never_hung(tmp_path: Pa
     try:
         until = time.monotonic() + 90
         while not any(
-            '"long"' in file.read_text()
-            for one in runs(path) - before
-            for file in one.glob("cells/0/events-0*")
+            '"long"' in file.read_text() for one in runs(path) - before for file in one.glob("cells/0/events-0*")
         ):
             assert time.monotonic() < until
             time.sleep(0.2)
@@ -218,9 +208,7 @@ def test_a_flood_ends_its_guest_and_takes_no_memory(tmp_path: Path) -> None:
         )
         assert cell["reason"].startswith(f"step fault, repetition 1: {words}")
     assert cells["garbage"]["status"] == cells["good"]["status"] == "ok"
-    places = [
-        {(one["step"], one["metric"]) for one in cells[name]["samples"]} for name in ("garbage", "good")
-    ]
+    places = [{(one["step"], one["metric"]) for one in cells[name]["samples"]} for name in ("garbage", "good")]
     assert places[0] == places[1]
     assert peak < MEMORY, f"{peak >> 20} MiB"
 
@@ -232,8 +220,6 @@ def test_of_two_hundred_cells_exactly_those_are_marked_that_panic_or_hang(tmp_pa
     commands = {"panic": "echo c > /proc/sysrq-trigger", "hang": "sleep 100000", "good": "true"}
     found = ran(faults(tmp_path, commands, cells), "--jobs", "2")
     ends = {"good": "ok", "panic": "panicked", "hang": "hung"}
-    assert {name: cell["status"] for name, cell in found.items()} == {
-        name: ends[kind] for name, kind in cells.items()
-    }
+    assert {name: cell["status"] for name, cell in found.items()} == {name: ends[kind] for name, kind in cells.items()}
     for kind in ends:  # cells that differ in their names alone have the same digits
         assert len({found[name]["digest"] for name, own in cells.items() if own == kind}) == 1

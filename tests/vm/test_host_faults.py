@@ -31,9 +31,7 @@ def begun(chaos: Chaos) -> Iterator[Begun]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.full)])
-def test_a_guest_whose_qemu_is_killed_is_interrupted(
-    chaos: Chaos, begun: Begun, number: signal.Signals
-) -> None:
+def test_a_guest_whose_qemu_is_killed_is_interrupted(chaos: Chaos, begun: Begun, number: signal.Signals) -> None:
     child, run = begun
     [guest] = guests(chaos)
     os.kill(guest, number)

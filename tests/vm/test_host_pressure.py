@@ -74,9 +74,7 @@ def set_limit(pid: int, controller: str, old: dict[str, str], new: dict[str, str
     """Set limits of the cgroup that libvirt has made for a guest: of the old interface, or of the new one."""
     lines = [line.split(":", 2) for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     named = {name: path for _, names, path in lines for name in names.split(",")}
-    path, values = (
-        (controller + named[controller], old) if controller in named else (named[""].lstrip("/"), new)
-    )
+    path, values = (controller + named[controller], old) if controller in named else (named[""].lstrip("/"), new)
     place = CGROUPS / path
     if "agelab" not in place.name and "agelab" not in place.parent.name:
         capabilities.skip("cgroup limits", f"process {pid} has no cgroup of its own: {place}")
@@ -112,9 +110,7 @@ def swap(directory: Path) -> Iterator[None]:
 
 def swapped(pid: int) -> int:
     """Bytes of a process that are in swap."""
-    fields = dict(
-        line.split(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line
-    )
+    fields = dict(line.split(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     return int(fields["VmSwap"].split()[0]) << 10
 
 
@@ -134,9 +130,7 @@ def test_a_guest_that_the_host_ends_for_its_memory_is_interrupted(chaos: Chaos) 
     with taken_hold.begun(chaos, early=True) as (child, run):
         [guest] = guests(chaos)
         limit_memory(guest, TOO_LITTLE)
-        interrupted(
-            chaos, run, child, "QEMU was killed, or ended by itself; a full host filesystem does that"
-        )
+        interrupted(chaos, run, child, "QEMU was killed, or ended by itself; a full host filesystem does that")
         resumed(chaos, run)
 
 
@@ -159,9 +153,7 @@ def test_huge_pages_change_no_digest(chaos: Chaos, when: str) -> None:
         with taken_hold.begun(chaos) as (child, run):
             [guest] = guests(chaos)
             rolled = Path(f"/proc/{guest}/smaps_rollup").read_text()
-            [huge] = [
-                int(line.split()[1]) for line in rolled.splitlines() if line.startswith("AnonHugePages:")
-            ]
+            [huge] = [int(line.split()[1]) for line in rolled.splitlines() if line.startswith("AnonHugePages:")]
             assert (huge > 0) is (when == "always")
             assert child.wait(GUEST) == 0, chaos.said()
     finally:

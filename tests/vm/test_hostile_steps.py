@@ -53,9 +53,7 @@ def test_no_step_writes_events_of_its_own(tmp_path: Path) -> None:
     }
     cells = ran(faults(tmp_path, commands))
     honest = {(one["step"], one["metric"]): one["value"] for one in cells["good"]["samples"]}
-    foreign = (
-        "step fault, repetition 1: an event came that the harness did not write, or not at this place: {"
-    )
+    foreign = "step fault, repetition 1: an event came that the harness did not write, or not at this place: {"
     for name in ("device", "node", "port", "ending"):
         assert cells[name]["status"] == "failed" and cells[name]["reason"].startswith(foreign), cells[name]
         assert cells[name]["digest"]

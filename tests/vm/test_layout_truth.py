@@ -64,9 +64,7 @@ def test_extents_and_scores_are_those_of_the_blocks_on_the_disk(tmp_path: Path) 
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "names", [("exfat", "nilfs2", "ntfs3"), ("bcachefs",)], ids=["usual suite", "trixie"]
-)
+@pytest.mark.parametrize("names", [("exfat", "nilfs2", "ntfs3"), ("bcachefs",)], ids=["usual suite", "trixie"])
 def test_extents_of_todays_filesystems_are_those_of_the_blocks_on_the_disk(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
@@ -84,9 +82,7 @@ def test_extents_of_todays_filesystems_are_those_of_the_blocks_on_the_disk(
                 # A hole is filled where the filesystem knows none, or has not been told to.
                 filled = cell["variant"] in ("exfat", "ntfs3") and name == "holes"
                 assert places.keys() == set(range(10) if filled else blocks), (cell["variant"], name)
-                assert {block: places[block] for block in blocks} == {
-                    block: stamps[name, block] for block in blocks
-                }
+                assert {block: places[block] for block in blocks} == {block: stamps[name, block] for block in blocks}
             small = [extent.physical for extent in files["small"].extents if not extent.flags & INLINE]
             in_the_tree = cell["variant"] in ("ntfs3", "bcachefs")
             assert small == ([] if in_the_tree else [stamps["small", 0]])

@@ -32,10 +32,7 @@ DEGRADED = step("read", "find . -type f -print0 | xargs -0 cat > /dev/null", 'ca
 
 def full(*parameters: Any) -> list[Any]:
     """Layouts with packages, and thus images, of their own, and what runs twice: for the long tests."""
-    return [
-        pytest.param(*(one if isinstance(one, tuple) else [one]), marks=pytest.mark.full)
-        for one in parameters
-    ]
+    return [pytest.param(*(one if isinstance(one, tuple) else [one]), marks=pytest.mark.full) for one in parameters]
 
 
 def one(words: list[str]) -> dict[str, Any]:
@@ -106,12 +103,8 @@ def took(step: dict[str, Any]) -> float:
     return float(step["elapsed"] + step["sync_elapsed"])
 
 
-@pytest.mark.parametrize(
-    ("layout", "drive"), [("raid1", 1), pytest.param("raid5", 2, marks=pytest.mark.full)]
-)
-def test_a_drive_that_fails_is_replaced_and_the_filesystem_is_whole(
-    tmp_path: Path, layout: str, drive: int
-) -> None:
+@pytest.mark.parametrize(("layout", "drive"), [("raid1", 1), pytest.param("raid5", 2, marks=pytest.mark.full)])
+def test_a_drive_that_fails_is_replaced_and_the_filesystem_is_whole(tmp_path: Path, layout: str, drive: int) -> None:
     path = scenario(tmp_path, COPY + AGAIN + DEGRADED, mib=8)
     words = [str(path), "--layout", layout, "--disks", OWN]
     [cell] = run(*words, "--fail", f"{drive}@copy+0.05")

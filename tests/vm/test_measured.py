@@ -31,9 +31,7 @@ def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_ru
         assert extents["aged/map"] == extents["aged/filefrag"] > found["aged/map", "files"]
         assert extents["control/map"] == extents["control/filefrag"] >= found["aged/map", "files"]
     assert found["aged/map", "free_bytes"] > 0 < found["read", "slowdown"]
-    assert set(ext4["maps"]) == {
-        f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")
-    }
+    assert set(ext4["maps"]) == {f"{disk}/{what}" for disk in ("aged", "control") for what in ("extents", "free")}
     again = run(str(path), "--filesystem", "ext4", "--disk", ext4["disk"][:16])
     assert [(c["inputs_key"], c["digest"]) for c in again] == [(ext4["inputs_key"], ext4["digest"])]
     last = newest(path)

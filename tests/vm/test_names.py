@@ -27,9 +27,7 @@ SCRIPTS = {
 def run(home: Path, *words: str) -> dict[str, Any]:
     """``agelab run`` in a home; its one cell."""
     environment = {**os.environ, "AGELAB_HOME": str(home)}
-    done = subprocess.run(
-        [PROGRAM, "run", *words], env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([PROGRAM, "run", *words], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\x1b" not in done.stdout + done.stderr
     shown = subprocess.run(
@@ -51,9 +49,7 @@ def test_a_control_file_and_a_home_may_have_strange_names_and_none_reaches_qemus
         for script, text in SCRIPTS.items():
             (own / script).write_text(text + "\n")
         (own / name).write_text("ext4 write 1\n")
-        cells.append(
-            run(store.home, "--control", str(own / name), "--disks", "model:none", "--scale", "quick")
-        )
+        cells.append(run(store.home, "--control", str(own / name), "--disks", "model:none", "--scale", "quick"))
         assert (own / "journal.log").read_text().endswith("ext4 write 1 end ok\n")
         assert (own / "results.log").read_text().startswith("write ext4 ")
         [made] = [path for path in store.runs.iterdir() if path.is_dir()]

@@ -11,10 +11,7 @@ pytestmark = pytest.mark.vm
 
 def test_each_combination_is_a_cell_and_one_that_mount_refuses_fails_alone(tmp_path: Path) -> None:
     path = scenario(tmp_path, COPY, mib=8)
-    cells = {
-        cell["variant"]: cell
-        for cell in run(str(path), "--options", "ext4:-O ^has_journal,data=journal", code=1)
-    }
+    cells = {cell["variant"]: cell for cell in run(str(path), "--options", "ext4:-O ^has_journal,data=journal", code=1)}
     refused = cells.pop("ext4-no-has_journal-data-journal")
     assert refused["status"] == "failed" and refused["reason"].startswith("mount failed")
     assert refused["reason"].endswith("can't mount with data=, fs mounted w/o journal")

@@ -13,9 +13,7 @@ pytestmark = pytest.mark.vm
 
 NAMES = r"find . -printf '%P\0%y\0%l\0' | LC_ALL=C sort -z"
 CONTENT = r"find . -type f -print0 | LC_ALL=C sort -z | xargs -0 cat --"
-WHOLE = (
-    r"(find . -type d -printf '%P %m\0'; find . ! -type d -printf '%P\0%y %m %n %s\0%l\0') | LC_ALL=C sort -z"
-)
+WHOLE = r"(find . -type d -printf '%P %m\0'; find . ! -type d -printf '%P\0%y %m %n %s\0%l\0') | LC_ALL=C sort -z"
 NUMBER = 'printf "%d\\n" "0x$(sha256sum | cut -c 1-12)"'
 """A number that a metric can be, of what is read."""
 METRICS = "".join(

@@ -28,9 +28,7 @@ def user() -> Iterator[tuple[str, Path]]:
     with TemporaryDirectory(dir="/var/tmp") as place:
         Path(place).chmod(0o755)
         home = Path(place, "home")
-        subprocess.run(
-            ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/sh", name], check=True
-        )
+        subprocess.run(["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/sh", name], check=True)
         home.chmod(0o700)
         try:
             yield name, home
@@ -60,16 +58,10 @@ def clone(user: tuple[str, Path]) -> Path:
 
 def as_user(user: tuple[str, Path], clone: Path, *words: str) -> subprocess.CompletedProcess[str]:
     name, home = user
-    kept = {
-        one: word
-        for one, word in os.environ.items()
-        if one in process.PROXY_VARIABLES or one.startswith("PIP_")
-    }
+    kept = {one: word for one, word in os.environ.items() if one in process.PROXY_VARIABLES or one.startswith("PIP_")}
     env = {"HOME": str(home), "USER": name, "PATH": "/usr/local/bin:/usr/bin:/bin", **kept}
     become = ("setpriv", "--reuid", name, "--regid", name, "--init-groups", "--")
-    return subprocess.run(
-        [*ALONE, *become, *words], cwd=clone, env=env, capture_output=True, text=True, check=False
-    )
+    return subprocess.run([*ALONE, *become, *words], cwd=clone, env=env, capture_output=True, text=True, check=False)
 
 
 def test_a_plain_user_with_an_empty_store_gets_roots_digest(

@@ -73,9 +73,7 @@ machine.power_off()
 """
 
 
-def boot(
-    place: Bench, disk: MemoryDisk, name: str, writes: Sequence[str] = (), *, cut: bool = False
-) -> dict[str, str]:
+def boot(place: Bench, disk: MemoryDisk, name: str, writes: Sequence[str] = (), *, cut: bool = False) -> dict[str, str]:
     """Return the drive's content as the guest found it; the guest then makes these writes, and ends."""
     log = MemoryDisk(place.directory / "log", ROOM, written=True)
     DiskFiles().create(log)

@@ -96,9 +96,7 @@ def raced(suite: Path, test: str, *words: str, cwd: Path | None = None) -> Resul
 @pytest.mark.full
 @pytest.mark.parametrize("schedule", ["0", "1"])
 @pytest.mark.parametrize("vcpus", ["1", "2", "4"])
-def test_five_runs_of_each_number_of_processors_are_one(
-    suite: Path, tmp_path: Path, vcpus: str, schedule: str
-) -> None:
+def test_five_runs_of_each_number_of_processors_are_one(suite: Path, tmp_path: Path, vcpus: str, schedule: str) -> None:
     """Quietly, on a busy host, stopped again and again, from another directory, and beside another guest."""
     words = ("--vcpus", vcpus, "--schedule", schedule)
     results = [raced(suite, "large", *words)]

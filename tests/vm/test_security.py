@@ -38,11 +38,7 @@ def test_the_sealed_image_has_no_key_and_no_password(image: Artefact) -> None:
     assert not re.search(r"ssh_host|authorized_keys|/\.ssh|id_(rsa|ed25519)|dropbear_.*_key|shadow-", listed)
     for path in (image / INITRAMFS, image / "image.json"):
         content = path.read_bytes()
-        assert (
-            b"PRIVATE KEY" not in content
-            and b"ssh-ed25519" not in content
-            and b"authorized_keys" not in content
-        )
+        assert b"PRIVATE KEY" not in content and b"ssh-ed25519" not in content and b"authorized_keys" not in content
 
 
 def test_the_store_has_no_key_of_any_build_and_nothing_that_others_may_write_to(image: Artefact) -> None:
@@ -87,9 +83,7 @@ def test_nothing_listens_while_a_cell_runs_and_others_cannot_write_to_what_it_le
     long = step("long", "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); cat /dev/null; done")
     path = scenario(tmp_path, long, mib=8)
     before = runs(path)
-    child = subprocess.Popen(
-        ["sh", "-c", 'umask 0; exec "$0" run "$1"', PROGRAM, str(path)], stdout=subprocess.DEVNULL
-    )
+    child = subprocess.Popen(["sh", "-c", 'umask 0; exec "$0" run "$1"', PROGRAM, str(path)], stdout=subprocess.DEVNULL)
     seen, looked, command = set[str](), 0, b""
     while child.poll() is None:
         for directory in runs(path) - before:
@@ -116,9 +110,7 @@ def test_of_files_that_are_closed_to_others_nothing_is_made_that_is_open(tmp_pat
     (closed / "deep/secret").chmod(0o600)
     path = scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .'))
     [cell] = run(str(path), "--corpus", str(closed), "--keep-disk")
-    corpora = [
-        one.directory for one in store.all("corpus") if "user's directory" in (one / "about.json").read_text()
-    ]
+    corpora = [one.directory for one in store.all("corpus") if "user's directory" in (one / "about.json").read_text()]
     capsule = tmp_path / "made.capsule"
     assert agelab("capsule", "pack", newest(path).name, "-o", str(capsule)).returncode == 0
     for made in (newest(path), corpora[-1], store.root / "disk" / cell["disk"], capsule):

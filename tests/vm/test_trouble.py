@@ -39,9 +39,7 @@ def test_ctrl_c_keeps_the_samples_and_leaves_no_domain(tmp_path: Path) -> None:
 
 
 def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_path: Path) -> None:
-    steps = step("first", "cp -r $SOURCE/. .") + step(
-        "second", "sync; find . -type f | xargs -n 1 cat > /dev/null"
-    )
+    steps = step("first", "cp -r $SOURCE/. .") + step("second", "sync; find . -type f | xargs -n 1 cat > /dev/null")
     path = scenario(tmp_path, steps, "ext2", "ext4", mib=8)
     before = runs(path)
     words = [PROGRAM, "run", path.name]

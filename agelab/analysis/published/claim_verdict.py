@@ -81,9 +81,7 @@ def stand_ins_run(study: Study, column: RunColumn) -> list[str]:
     if study.claims.stand_ins is None:
         return []
     variants = [variant for _, variant, _ in column.groups]
-    return [
-        name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)
-    ]
+    return [name for name in study.claims.stand_ins.filesystems if any(v.startswith(f"{name}-") for v in variants)]
 
 
 def printed_outcomes(study: Study, claim: Claim) -> tuple[ClaimOutcome, ...]:
@@ -131,9 +129,7 @@ def _verdict(claim: Claim, column: RunColumn, ours: ClaimOutcome | None) -> tupl
     if ours.holds is None:
         verdict = ClaimVerdict.UNTESTED if ours.missing else ClaimVerdict.UNKNOWN
         why, *more = ours.missing or ours.close
-        return verdict, why + (
-            f" (and {len(more)} more reason{'s' if len(more) > 1 else ''})" if more else ""
-        )
+        return verdict, why + (f" (and {len(more)} more reason{'s' if len(more) > 1 else ''})" if more else "")
     return (ClaimVerdict.REPLICATED if ours.holds else ClaimVerdict.NOT), _counted(ours)
 
 
@@ -182,9 +178,7 @@ def within_band(judged: Judged, sides: Mapping[str, RunColumn]) -> tuple[tuple[s
     return tuple((letter, _against_the_band(letter, claim, judged, sides)) for letter, claim in judged)
 
 
-def _against_the_band(
-    letter: str, claim: JudgedClaim, judged: Judged, sides: Mapping[str, RunColumn]
-) -> JudgedClaim:
+def _against_the_band(letter: str, claim: JudgedClaim, judged: Judged, sides: Mapping[str, RunColumn]) -> JudgedClaim:
     if claim.verdict is ClaimVerdict.UNTESTED:
         return claim
     verdicts = {

@@ -99,9 +99,7 @@ def read_tables(path: Path) -> PublishedTables:
         if figure.study != path.stem:
             wrong.append(f"{where}: study: is {figure.study!r}, the file's name is {path.stem!r}")
         if systems.setdefault(figure.variant, figure.filesystem) != figure.filesystem:
-            wrong.append(
-                f"{where}: filesystem: variant {figure.variant!r} is {systems[figure.variant]!r} above"
-            )
+            wrong.append(f"{where}: filesystem: variant {figure.variant!r} is {systems[figure.variant]!r} above")
         if figure.place in figures:
             wrong.append(f"{where}: is line {at[figure.place]} once more: {' '.join(figure.place)}")
         figures[figure.place] = figure
@@ -414,9 +412,7 @@ class Claims(Frozen):
         return self
 
     def _twice(self) -> Iterator[tuple[str, str]]:
-        names = [("table", table.id) for table in self.tables] + [
-            ("claim", claim.id) for claim in self.claims
-        ]
+        names = [("table", table.id) for table in self.tables] + [("claim", claim.id) for claim in self.claims]
         yield from (which for which, count in Counter(names).items() if count > 1)
 
     @property

@@ -121,9 +121,7 @@ def run_test(test: AnyTest, claims: Claims, source: ValueSource) -> ClaimOutcome
     return run_and_read(test, claims, source)[0]
 
 
-def run_and_read(
-    test: AnyTest, claims: Claims, source: ValueSource
-) -> tuple[ClaimOutcome, tuple[Place, ...]]:
+def run_and_read(test: AnyTest, claims: Claims, source: ValueSource) -> tuple[ClaimOutcome, tuple[Place, ...]]:
     """Run a test; return the places whose values it asked for, too."""
     read: dict[Place, None] = {}
     comparisons = tuple(_comparisons(test, claims, source, read))
@@ -140,9 +138,7 @@ def _comparisons(
             mark = source.why_uncounted(step, test.metric) or source.why_uncounted(other, test.metric)
             for comparison in _at(spot, test, claims):
                 yield (
-                    replace(comparison, holds=None, note=str(mark), uncounted=mark, close=False)
-                    if mark
-                    else comparison
+                    replace(comparison, holds=None, note=str(mark), uncounted=mark, close=False) if mark else comparison
                 )
 
 

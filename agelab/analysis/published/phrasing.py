@@ -33,9 +33,7 @@ SHOWN = 4
 def describe_column(column: RunColumn) -> str:
     """Describe a column: scale, clock, defaults, kernel, machines, drives, run seeds."""
     plan, first, emulated = column.plan, column.first, ", EMULATED" if column.emulated else ""
-    text = (
-        f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
-    )
+    text = f"scale {plan.scale}, {plan.clock} clock{emulated}, {first.defaults} defaults, kernel {first.kernel}"
     text = ", ".join([text, *column.machines, *column.drives, seeds_text(column.seeds)])
     return f"{text}; apart: {column.apart}" if column.apart else text
 
@@ -162,9 +160,7 @@ def deviation_lines(deviation: TableDeviation) -> Iterator[str]:
     if deviation.own:
         parts = ", ".join(f"{name} {factor_text(part)}" for name, part in deviation.own.items())
         yield f"each filesystem's own part, the median over the steps: {parts}"
-    reasons = gathered(
-        (why, (name, step.step)) for step in deviation.steps for name, why in step.left_out.items()
-    )
+    reasons = gathered((why, (name, step.step)) for step in deviation.steps for name, why in step.left_out.items())
     for why, places in reasons.items():
         alike = gathered((tuple(steps), name) for name, steps in gathered(places).items())
         cells = "; ".join(f"{', '.join(steps)} of {', '.join(those)}" for steps, those in alike.items())
@@ -184,10 +180,7 @@ def reason_text(judged: JudgedClaim) -> str:
 def chance_notes(report: StudyReport, letter: str) -> list[str]:
     """Say what a side's verdicts lack: seeds enough for a test, the floor of its host in the wall clock."""
     few = [
-        claim.few_seeds
-        for _, judged in report.claims
-        for side, claim in judged
-        if side == letter and claim.few_seeds
+        claim.few_seeds for _, judged in report.claims for side, claim in judged if side == letter and claim.few_seeds
     ]
     column = dict(report.sides)[letter]
     where = "claims marked (few seeds): " if can_be_distinguishable(column.seeds) else ""

@@ -330,8 +330,7 @@ def _row(
     step: str, places: Mapping[str, Place], printed: Sequence[PrintedValues], sources: Sequence[OurValues]
 ) -> RankedRow:
     theirs = [
-        {name: value for name, place in places.items() if (value := reading.value(place)).values}
-        for reading in printed
+        {name: value for name, place in places.items() if (value := reading.value(place)).values} for reading in printed
     ]
     if theirs[0] == theirs[1]:
         theirs = theirs[:1]
@@ -407,8 +406,7 @@ class ClaimCounts:
     def alike(self) -> tuple[float, ...]:
         """How many of the rated ones filesystems that are all alike would replicate, at each of NOISES."""
         return tuple(
-            sum(rates)
-            for rates in zip(*(claim.rate for claim in self.rated.judged if claim.rate), strict=True)
+            sum(rates) for rates in zip(*(claim.rate for claim in self.rated.judged if claim.rate), strict=True)
         )
 
 
@@ -426,9 +424,7 @@ class StudyReport:
 
     def counts(self, letter: str) -> ClaimCounts:
         """Return the counts of a side; each stand-in has verdicts of its own."""
-        return ClaimCounts(
-            tuple(claim for _, judged in self.claims for side, claim in judged if side == letter)
-        )
+        return ClaimCounts(tuple(claim for _, judged in self.claims for side, claim in judged if side == letter))
 
 
 def study_reports(runs: Iterable[RunResult]) -> list[StudyReport]:
@@ -459,6 +455,4 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
         )
         for claim in study.claims.claims
     )
-    return StudyReport(
-        study, lettered, columns, tuple(rankings(study.figures, study.claims, sources)), claims
-    )
+    return StudyReport(study, lettered, columns, tuple(rankings(study.figures, study.claims, sources)), claims)

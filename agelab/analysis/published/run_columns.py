@@ -36,9 +36,7 @@ class RunColumn:
     @cached_property
     def groups(self) -> Mapping[Key, SeedGroup]:
         """The cells of all run seeds by scenario, variant and layout."""
-        groups = group_cells(
-            self.runs, lambda run, cell: (run.plan.scenario, cell.cell.variant, cell.cell.layout)
-        )
+        groups = group_cells(self.runs, lambda run, cell: (run.plan.scenario, cell.cell.variant, cell.cell.layout))
         return {key: replace(group, host=self._noise[key[0]]) for key, group in groups.items()}
 
     @cached_property
@@ -112,9 +110,7 @@ class RunColumn:
     def differs_in_band(self, other: "RunColumn") -> bool:
         """Return whether nothing but variants, layouts, seeds and the end of the processor's band differs."""
         varies = VARIES | {"band"}
-        return not any(
-            between(own.conditions, run.conditions, varies) for own in self.runs for run in other.runs
-        )
+        return not any(between(own.conditions, run.conditions, varies) for own in self.runs for run in other.runs)
 
     def _cells(self) -> list[Cell]:
         return [cell for run in self.runs for cell in run.plan.cells]

@@ -216,9 +216,7 @@ class OurValues:
         key = scenario, variant, layout = self.key(place)
         group = self.column.groups.get(key)
         if not group:
-            return no_value(
-                step, metric, f"{variant}, {layout} of scenario {scenario} is in none of the runs"
-            )
+            return no_value(step, metric, f"{variant}, {layout} of scenario {scenario} is in none of the runs")
         if not group.counted:
             return no_value(step, metric, f"{group.name}: {group.results[-1].ended}")
         steps = self.claims.sums.get(step, (step,))
@@ -279,9 +277,7 @@ def _sum(cell: CellResult, steps: tuple[str, ...], metrics: tuple[str, ...], rep
             values = _repetitions(cell, step, metric)
             part = _of_repetitions(values, repetition)
             if part is None:
-                raise _NoValue(
-                    f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed"
-                )
+                raise _NoValue(f"{step} has {len(values)} repetitions with {metric} that is not 0; two are needed")
             total += part
     return total
 

@@ -62,9 +62,7 @@ class Followed(Frozen):
     said: Label = Field(description="the judge's words")
     bisect: Label = Field("", description="its name in the store, while it goes on and when it has ended")
     ended: bool = Field(False, description="whether nothing more will be found out")
-    culprit: str = Field(
-        "", description="the point or the commit that made it; empty where that is not known"
-    )
+    culprit: str = Field("", description="the point or the commit that made it; empty where that is not known")
     culprit_words: Label = Field("", description="its name, its author's date and its subject")
     why_not: Label = Field("", description="why there is no single one")
     functions: tuple[Label, ...] = Field((), description="of the kernel, in which its two sides differ most")

@@ -81,9 +81,7 @@ class Line:
     @cached_property
     def noise(self) -> float:
         """The standard deviation of chance: a share of the value, or where one is not above 0 in its unit."""
-        return segments.noise(
-            [seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1]
-        )
+        return segments.noise([seeds[0] for seeds in self._drawn], [seeds for seeds in self._drawn if len(seeds) > 1])
 
     @cached_property
     def levels(self) -> list[tuple[int, int]]:
@@ -96,10 +94,7 @@ class Line:
         """The steps between the segments."""
         found = []
         for (start, at), (_, end) in pairwise(self.levels):
-            old, new = (
-                median(value.first for value in self.values[slice(*ends)])
-                for ends in ((start, at), (at, end))
-            )
+            old, new = (median(value.first for value in self.values[slice(*ends)]) for ends in ((start, at), (at, end)))
             around = self.values[at - 2], self.values[at + 1]
             found.append(Step(self.id, self.values[at - 1], self.values[at], around, _change(old, new)))
         return found
@@ -167,9 +162,7 @@ class Known:
         return [
             row
             for row in self.rows
-            if isinstance(row, Measured)
-            and row.point in self.places
-            and row.under == self.under[row.watch, row.label]
+            if isinstance(row, Measured) and row.point in self.places and row.under == self.under[row.watch, row.label]
         ]
 
     @cached_property
@@ -188,9 +181,7 @@ class Known:
         if not places:
             return range(len(self.points))
         oldest = max((place + 1 for place in lacking if place < min(places)), default=0)
-        return range(
-            oldest, min((place for place in lacking if place > max(places)), default=len(self.points))
-        )
+        return range(oldest, min((place for place in lacking if place > max(places)), default=len(self.points)))
 
     def seeds(self, watch: Watch, point: str) -> set[int]:
         """Return the run seeds with which all metrics of a watch are known at a point, of all variants."""

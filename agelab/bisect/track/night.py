@@ -29,13 +29,9 @@ LAST_CELLS = 20
 class Measurer(Protocol):
     """Measures points, and finds what made a step."""
 
-    def measure(
-        self, point: Point, watch: Watch, seeds: Sequence[int]
-    ) -> Sequence[Measured | PassedOver]: ...
+    def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> Sequence[Measured | PassedOver]: ...
 
-    def find(
-        self, row: Followed, watch: Watch, line: Line, keep: Callable[[Sequence[Row]], None]
-    ) -> Followed: ...
+    def find(self, row: Followed, watch: Watch, line: Line, keep: Callable[[Sequence[Row]], None]) -> Followed: ...
 
 
 @dataclass(frozen=True)
@@ -80,9 +76,7 @@ class Night:
     def work(self) -> None:
         """Work until nothing is left to do, or no time for it."""
         if gone := self.known.gone:
-            self.say(
-                f"the history was rewritten: {len(gone)} measured points are none any more, and are left out"
-            )
+            self.say(f"the history was rewritten: {len(gone)} measured points are none any more, and are left out")
         for line in passed_over_lines(self.known):
             self.say(line)
         while task := self._next():
@@ -104,11 +98,7 @@ class Night:
         for step in self.known.open_steps:
             if self._waiting.isdisjoint((point, step.line.watch) for point in _sides(step)):
                 return self._between(step) if isinstance(step, Step) else step
-        done = {
-            point.id
-            for point in self.points
-            if all(self._is_done(watch, point) for watch in self.track.watch)
-        }
+        done = {point.id for point in self.points if all(self._is_done(watch, point) for watch in self.track.watch)}
         point = next_point(self.points, done)
         if point is None:
             return None
@@ -155,9 +145,7 @@ class Night:
             return True
         night = 60 * self.track.minutes
         if each > night:
-            self.say(
-                f"minutes = {self.track.minutes:g} is too little: one cell takes about {each / 60:.1f} minutes"
-            )
+            self.say(f"minutes = {self.track.minutes:g} is too little: one cell takes about {each / 60:.1f} minutes")
         elif cells * each > night and left > 0.9 * night:
             return True
         else:

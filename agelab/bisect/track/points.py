@@ -79,8 +79,7 @@ def _packages(asked: DebianKernels, store: Store, say: Notify) -> list[Point]:
 def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[Point]:
     """Yield the commits of the branch itself: what a merge brings is the merge's."""
     since, tip = (
-        resolve_commit(repository, key, ref)
-        for key, ref in (("since", asked.since), ("branch", asked.branch))
+        resolve_commit(repository, key, ref) for key, ref in (("since", asked.since), ("branch", asked.branch))
     )
     if not is_ancestor(repository, since, tip):
         raise InputError(f"{path}: since ({asked.since}) is not in the history of {asked.branch}")

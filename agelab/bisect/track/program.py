@@ -60,9 +60,7 @@ def build(program: OwnProgram, commit: str, store: Store, say: Notify) -> Path:
 
     def resolve(refresh: bool) -> BuildRoot:
         question = {"program": suite, "packages": packages}
-        return buildroot.resolve(
-            store, suite, question, lambda archive: archive.resolve(packages), refresh=refresh
-        )
+        return buildroot.resolve(store, suite, question, lambda archive: archive.resolve(packages), refresh=refresh)
 
     made = buildroot.with_packages(resolve, built_with)
     return made / MADE / Path(program.makes).name

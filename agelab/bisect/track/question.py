@@ -105,9 +105,7 @@ class Track(Frozen):
     name: Name = Field(description="the track's name, also of its directory in the store")
     minutes: float = Field(gt=0, le=10**6, description="minutes of this host for one night")
     page: str = Field(min_length=1, description="directory of the pages")
-    hook: str = Field(
-        default="", description="command, for sh, that gets each new line on its standard input"
-    )
+    hook: str = Field(default="", description="command, for sh, that gets each new line on its standard input")
     percent: float = Field(default=1.0, gt=0, le=1000, description="agelab ignores a smaller step")
     tree: KernelTree | None = Field(default=None, description="what moves: the commits of a tree of Linux,")
     debian: DebianKernels | None = Field(default=None, description="or Debian's packages,")
@@ -121,9 +119,7 @@ class Track(Frozen):
             what = f"there are {' and '.join(there)}" if there else "there is none"
             raise ValueError(f"what moves is one of [tree], [debian] and [program]: {what}")
         if len({watch.key for watch in self.watch}) < len(self.watch):
-            raise ValueError(
-                "two [[watch]] have one scenario with one run: make one of them, with both metrics"
-            )
+            raise ValueError("two [[watch]] have one scenario with one run: make one of them, with both metrics")
         return self
 
 
@@ -152,6 +148,4 @@ def _require_runs(watch: Watch, program: OwnProgram | None) -> None:
         require_measure(measure, request.selection)
     brought = [path.name for path in request.selection.workload.bring]
     if program and Path(program.makes).name not in brought:
-        raise InputError(
-            f'scenario: it does not bring what [program] makes: bring = ["./{Path(program.makes).name}"]'
-        )
+        raise InputError(f'scenario: it does not bring what [program] makes: bring = ["./{Path(program.makes).name}"]')

@@ -58,9 +58,7 @@ class Doors:
 class TrackRuns:
     """Measures by runs, and implements ``Measurer``."""
 
-    def __init__(
-        self, track: Track, points: Sequence[Point], store: Store, doors: Doors, say: Notify
-    ) -> None:
+    def __init__(self, track: Track, points: Sequence[Point], store: Store, doors: Doors, say: Notify) -> None:
         self._track = track
         self._points = {point.id: point for point in points}
         self._order = [point.id for point in points]
@@ -86,9 +84,7 @@ class TrackRuns:
         rows = [self._row(point, watch, cell, done) for cell in done.cells]
         fresh = [at for at, cell in enumerate(done.cells) if cell.end and not cell.end.reused]
         each = (time.monotonic() - began) / max(1, len(fresh))
-        return [
-            row.model_copy(update={"seconds": each}) if at in fresh else row for at, row in enumerate(rows)
-        ]
+        return [row.model_copy(update={"seconds": each}) if at in fresh else row for at, row in enumerate(rows)]
 
     def _kernel(self, point: Point, watch: Watch) -> str:
         if self._track.program:
@@ -114,9 +110,7 @@ class TrackRuns:
         if not cell.ok:
             alone = len({planned.short_label for planned in run.plan.cells}) == 1
             lacking = end.status is Status.UNSUPPORTED and alone
-            return PassedOver(
-                point=point.id, watch=watch.key, label=label, why=cell.ended, unsupported=lacking
-            )
+            return PassedOver(point=point.id, watch=watch.key, label=label, why=cell.ended, unsupported=lacking)
         values, units = dict[str, float](), dict[str, str]()
         group = SeedGroup(label, run, (cell,))
         for metric, measure in zip(watch.metrics, watch.measures, strict=True):
@@ -134,9 +128,7 @@ class TrackRuns:
 
     # ---- what made a step ----
 
-    def find(
-        self, row: Followed, watch: Watch, line: Line, keep: Callable[[Sequence[Row]], None]
-    ) -> Followed:
+    def find(self, row: Followed, watch: Watch, line: Line, keep: Callable[[Sequence[Row]], None]) -> Followed:
         """Find what made a step between two points; ``keep`` is told how far it is."""
         if self._track.debian and self._track.debian.dates:
             between = self._between(row)
@@ -239,9 +231,7 @@ class TrackRuns:
         words = conclusion.names[0]
         if date := conclusion.details.get("date"):
             words = f"{words}, {date}, {conclusion.details['author']}"
-        return row.model_copy(
-            update={**said, "culprit": self._point_with(row, conclusion), "culprit_words": words}
-        )
+        return row.model_copy(update={**said, "culprit": self._point_with(row, conclusion), "culprit_words": words})
 
     def _point_with(self, row: Followed, conclusion: BisectAnswer) -> str:
         """Return the first point that has the commit that was found, which may have come by a merge."""

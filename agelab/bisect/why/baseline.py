@@ -151,9 +151,7 @@ def _stand_in(study: Study, run: RunResult, filesystem: str | None) -> str:
 
 def _judge(study: Study, claim: Claim, column: RunColumn, stand_in: str) -> JudgedClaim:
     judged = judge_claim(study, claim, column)
-    return next(
-        (verdict for verdict in judged if verdict.stand_in and verdict.filesystem == stand_in), judged[0]
-    )
+    return next((verdict for verdict in judged if verdict.stand_in and verdict.filesystem == stand_in), judged[0])
 
 
 def _require_own(run: RunResult, options: RunOptions) -> None:
@@ -162,9 +160,7 @@ def _require_own(run: RunResult, options: RunOptions) -> None:
         raise InputError(f"{run.name} has real disks: agelab why takes modelled drives")
     if given := [name for name in SINGLE_USES if getattr(options, name)]:
         word = f"--{given[0].replace('_', '-')}"
-        raise InputError(
-            f"{run.name} was made with {word}: agelab why takes a run of the study's own scenario"
-        )
+        raise InputError(f"{run.name} was made with {word}: agelab why takes a run of the study's own scenario")
 
 
 def _require_current(run: RunResult, options: RunOptions, scenario: Scenario, store: Store) -> None:

@@ -169,9 +169,7 @@ def _block_layers(baseline: Baseline, store: Store, say: Notify) -> Iterator[Set
 
 def _other_drives(baseline: Baseline, store: Store, say: Notify) -> Iterator[Setting]:
     """Yield the nearest slower and the nearest faster disk that is large enough, by the rate at the outer edge."""
-    used = list(
-        dict.fromkeys(drive.removeprefix("model:") for cell in baseline.cells for drive in cell.cell.drives)
-    )
+    used = list(dict.fromkeys(drive.removeprefix("model:") for cell in baseline.cells for drive in cell.cell.drives))
     own = next((drive for drive in selection.drives() if drive.name in used and _rate(drive)), None)
     if own is None:
         yield Setting("-", reason=f"{', '.join(used)}: no platters to exchange")

@@ -99,18 +99,14 @@ def _runs(baseline: Baseline, options: RunOptions, layout: str, corpus: int) -> 
 
     Options choose one variant, or those of some filesystems: what they cannot leave out is run, too.
     """
-    cells = [
-        cell.cell for cell in baseline.cells if (cell.cell.layout, cell.cell.corpus_seed) == (layout, corpus)
-    ]
+    cells = [cell.cell for cell in baseline.cells if (cell.cell.layout, cell.cell.corpus_seed) == (layout, corpus)]
     if not cells:
         return []
     scenario, variants = baseline.run.plan.scenario, {cell.variant for cell in cells}
     chosen: dict[str, str | None] = {"name": f"{scenario}-{cells[0].variant}", "filesystem": None}
     if len(variants) > 1:
         chosen = {"name": scenario, "filesystem": ",".join(sorted({cell.filesystem for cell in cells}))}
-    return [
-        options.changed(**chosen, layout=layout).of_seeds(tuple(sorted({c.seed for c in cells})), (corpus,))
-    ]
+    return [options.changed(**chosen, layout=layout).of_seeds(tuple(sorted({c.seed for c in cells})), (corpus,))]
 
 
 def _other_conditions(baseline: Baseline, factor: Factor, runs: Sequence[RunResult]) -> Differences:
@@ -254,8 +250,7 @@ def _both(baseline: Baseline, one: Trial, other: Trial) -> tuple[Factor, Setting
     if "instead" in changes:
         own = {*reading_names(baseline.options.instead)}
         sides = [
-            {*reading_names(setting.changes.get("instead", baseline.options.instead))}
-            for setting in (first, second)
+            {*reading_names(setting.changes.get("instead", baseline.options.instead))} for setting in (first, second)
         ]
         changes["instead"] = ",".join(sorted(own ^ ((own ^ sides[0]) | (own ^ sides[1]))))
     names = [trial.factor.called or trial.factor.name for trial in (one, other)]

@@ -50,9 +50,7 @@ class CorpusDescription(Frozen):
         default=None,
         description="names at the top of a user's corpus, directories with a slash; null: unknown",
     )
-    lost: tuple[Label, ...] | None = Field(
-        default=None, description="what the image lacks of a user's archive"
-    )
+    lost: tuple[Label, ...] | None = Field(default=None, description="what the image lacks of a user's archive")
     parts: int | None = Field(
         default=None, description="number of a history's files, 1 to n (agelab/data/history/artefact.py)"
     )
@@ -151,9 +149,7 @@ def obtain(
         )
         align(image)
 
-    return load(
-        store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill, readable_by=readable_by, shared=shared)
-    )
+    return load(store.obtain(KIND, {"recipe": RECIPE, **inputs}, fill, readable_by=readable_by, shared=shared))
 
 
 def require_space(space: int, directory: Path, what: str) -> None:

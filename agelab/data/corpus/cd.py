@@ -25,10 +25,7 @@ _PACKAGE_PARTS = [
 def plan(what: Cd, size: int, seed: int) -> list[PlannedFile]:
     """Plan the files of a corpus of ``size`` bytes, sorted by path, without ``md5sum.txt``, which lists them."""
     cap = what.cap.value
-    files = [
-        PlannedFile(single.path, min(size * single.share // 100_000, cap), single.text)
-        for single in what.singles
-    ]
+    files = [PlannedFile(single.path, min(size * single.share // 100_000, cap), single.text) for single in what.singles]
     shares = sum(group.share for group in what.groups) + sum(single.share for single in what.singles)
     count = _count(what.packages, size * (100_000 - shares) // 100_000)
     paths = _package_paths(what, count, seed)

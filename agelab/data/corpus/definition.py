@@ -175,9 +175,7 @@ class StudyCorpus(CorpusDefinition):
         """
         single = {tree.path: tree for tree in self.trees if len(tree.sorts) == 1}
         if strange := [path for path in files if path not in single]:
-            raise InputError(
-                f"corpus {self.kind}: files: {unknown('tree of one sort', strange[0], [*single])}"
-            )
+            raise InputError(f"corpus {self.kind}: files: {unknown('tree of one sort', strange[0], [*single])}")
         trees = []
         for tree in self.trees:
             [*sorts] = tree.sorts

@@ -56,9 +56,7 @@ def check(image: Path) -> str:
     if descriptor[1 : 1 + len(_MARK)] != _MARK or len(descriptor) < BLOCK:
         raise InputError(f"{image} is not an ISO 9660 image: no CD001 at byte {_DESCRIPTOR + 1}")
     if descriptor[0] != _PRIMARY:
-        raise InputError(
-            f"{image} is not a whole ISO 9660 image: its first descriptor is not the primary one"
-        )
+        raise InputError(f"{image} is not a whole ISO 9660 image: its first descriptor is not the primary one")
     stated = struct.unpack_from("<I", descriptor, _SIZE_FIELD)[0] * BLOCK
     if size < stated:
         raise InputError(f"{image} is cut short: it has {size} bytes instead of {stated}")

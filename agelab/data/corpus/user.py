@@ -129,9 +129,7 @@ class Losses:
                 f" longer than {MAX_NAME} bytes: Linux cuts such names in an image, and those that begin alike are one"
             )
         if n := self.cut_links:
-            yield (
-                _one_or_many(n, "symbolic link ends", "symbolic links end") + " in a slash, which is left out"
-            )
+            yield (_one_or_many(n, "symbolic link ends", "symbolic links end") + " in a slash, which is left out")
 
     def _add_name(self, name: str, owner: tuple[int, int]) -> None:
         self.cut_names += len(os.fsencode(name)) > MAX_NAME
@@ -275,9 +273,7 @@ def _image(path: Path) -> Preparation:
         if not listing.files:
             raise InputError(f"{path} holds no file")
         described = f"the user's image {name!r}"
-        return CorpusDescription(
-            files=listing.files, content_bytes=listing.content_bytes, description=described
-        )
+        return CorpusDescription(files=listing.files, content_bytes=listing.content_bytes, description=described)
 
     return {"source": "image", "sha256": content}, build
 
@@ -327,9 +323,7 @@ def _make_image(tree: Path, directory: Path, what: str) -> CorpusDescription:
     require_space(sum(sizes) + (len(sizes) + 1000) * 2 * iso.BLOCK, directory, "making the image")
     iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
     described = f"{what}: {len(sizes)} files"
-    return CorpusDescription(
-        files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree)
-    )
+    return CorpusDescription(files=len(sizes), content_bytes=sum(sizes), description=described, top=_top(tree))
 
 
 def _top(tree: Path) -> tuple[str, ...]:
@@ -338,9 +332,7 @@ def _top(tree: Path) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _entries(
-    root: Path, hashed: bool = True, losses: Losses | None = None
-) -> Iterator[list[str | int | None]]:
+def _entries(root: Path, hashed: bool = True, losses: Losses | None = None) -> Iterator[list[str | int | None]]:
     """Yield path, size, and hash (or link target) of everything in a tree, in the same order on every host.
 
     A further name of a file also has its first one: in the image both have their content at one place. ``losses``
@@ -442,9 +434,7 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
         with fileio.opened(archive) as file, tarfile.open(fileobj=file, mode="r|*", tarinfo=_Member) as tar:
             yield tar
     except _ARCHIVE_ERRORS as error:
-        raise InputError(
-            f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT
-        ) from error
+        raise InputError(f"{archive} is neither ISO 9660 image nor tar archive: {error}", hint=HINT) from error
     except OSError as error:
         if error.errno not in _CONTRADICTIONS:
             raise

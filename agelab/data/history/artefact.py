@@ -43,9 +43,7 @@ def obtain_history(history: History, disk: int, seed: int, store: Store) -> Corp
         iso.make(tree, directory / IMAGE_FILE, volume=VOLUME, date=DATE)
         shutil.rmtree(tree)
         made = reported(log.engine, disk, log.seed, log.record, summary)
-        (directory / REPORT).write_text(
-            made.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8"
-        )
+        (directory / REPORT).write_text(made.model_dump_json(by_alias=True, indent=1) + "\n", encoding="utf-8")
         described = f"history: {log.title}; {summary.operations} operations"
         return CorpusDescription(files=parts, content_bytes=size, description=described, parts=parts)
 

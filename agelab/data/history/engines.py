@@ -236,9 +236,7 @@ def _amounts(history: Profiled | Versions) -> tuple[float, float]:
     if not 0 < fullness <= 1:
         raise InputError(f"fullness is {fullness:g}: it must be above 0 and at most 1")
     if overwrites < fullness:
-        raise InputError(
-            f"overwrites are {overwrites:g}, fewer than fullness, {fullness:g}: the filling is among them"
-        )
+        raise InputError(f"overwrites are {overwrites:g}, fewer than fullness, {fullness:g}: the filling is among them")
     return fullness, overwrites
 
 

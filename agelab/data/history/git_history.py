@@ -48,9 +48,7 @@ def resolve_commit(repository: Path, revision: str) -> str:
 
     Raises InputError for a path that is no repository or an unknown revision, HostError without git.
     """
-    return _git(
-        repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"
-    ).stdout.strip()
+    return _git(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").stdout.strip()
 
 
 def first_parents(repository: Path, commit: str) -> tuple[str, ...]:
@@ -93,9 +91,7 @@ def copied_changes(repository: Path, commits: Sequence[str], ours: Path, work: P
     pairs = (f"{commit} {before}\n" for before, commit in pairwise(commits))
     (work / "revisions").write_text("".join([f"{commits[0]}\n", *pairs]), encoding="ascii")
     _git(repository, *_CHANGES, source=work / "revisions", to=work / "changes", ours=ours)
-    blobs = {
-        blob for version in _parse_diff_tree(_split_at_nul(work / "changes")) for _, blob in version if blob
-    }
+    blobs = {blob for version in _parse_diff_tree(_split_at_nul(work / "changes")) for _, blob in version if blob}
     with (work / "wanted").open("wb") as file:
         file.writelines(blob + b"\n" for blob in sorted(blobs))
     _git(repository, *_BATCH_SIZES, source=work / "wanted", to=work / "sizes", ours=ours)

@@ -313,9 +313,7 @@ def _new_size(what: bytes, size: int, numbers: list[int]) -> tuple[int, int]:
     return max(size, end) if length else size, 0 if what == b"allocate" else length
 
 
-def _link(
-    state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, file: Directory | File
-) -> None:
+def _link(state: FilesystemState, words: list[bytes], parent: Directory, name: bytes, file: Directory | File) -> None:
     if isinstance(file, dict):
         raise LogFault(f"{_quote(words[0])} is a directory")
     to, other = _resolve(state, words[1])
@@ -349,9 +347,7 @@ def _rename(
     to[other] = moved
 
 
-def _resolve(
-    state: FilesystemState, word: bytes, beside: Directory | File | None = None
-) -> tuple[Directory, bytes]:
+def _resolve(state: FilesystemState, word: bytes, beside: Directory | File | None = None) -> tuple[Directory, bytes]:
     """Return parent directory and last name of a path; ``beside`` is a directory that must not contain it."""
     if b"\\" in word:
         if b"\\" in _ESCAPED.sub(b"", word):

@@ -133,9 +133,7 @@ class ProfileRequest:
     """Number of points, each after an equal share of the bytes; the last is the log's end."""
 
 
-def operations(
-    profile: Profile, request: ProfileRequest, seed: int, produced: ProducedFiles
-) -> Iterator[bytes]:
+def operations(profile: Profile, request: ProfileRequest, seed: int, produced: ProducedFiles) -> Iterator[bytes]:
     """Yield the lines of the log, header included; at the end ``produced`` is filled in.
 
     Raises InputError if the disk has no room for the profile's largest file.

@@ -183,9 +183,7 @@ def _empty_repository(repository: Path) -> Path:
     return repository
 
 
-def _write_report(
-    path: Path, history: Pulled, disk: int, seed: int | None, versions: Iterable[tree.Version]
-) -> None:
+def _write_report(path: Path, history: Pulled, disk: int, seed: int | None, versions: Iterable[tree.Version]) -> None:
     """Write what the pulls do to the work tree, as of any history."""
     every = list(versions)
     written = list(accumulate(sum(change.size or 0 for change in version) for version in every))

@@ -72,9 +72,7 @@ class HistoryReport(Frozen):
     peak_bytes: int = Field(description="largest live_bytes at any time")
     points: tuple[int, ...] = Field(description="number of operations before each point")
     versions: int | None = Field(default=None, description="number of versions of the tree")
-    turns: int | None = Field(
-        default=None, description="number of turns: copies of the tree, of which half is deleted"
-    )
+    turns: int | None = Field(default=None, description="number of turns: copies of the tree, of which half is deleted")
     skipped: dict[str, int] | None = Field(
         default=None, description="number of a trace's lines that were not sent, by kind"
     )
@@ -98,9 +96,7 @@ class EngineRecord:
     produced: ProducedFiles | None = None
 
 
-def report(
-    engine: str, disk: int, seed: int | None, record: EngineRecord, summary: LogSummary
-) -> HistoryReport:
+def report(engine: str, disk: int, seed: int | None, record: EngineRecord, summary: LogSummary) -> HistoryReport:
     space = summary.peak_space if record.at_peak else summary.space
     counted = summary.bytes_written if record.overwritten_bytes is None else record.overwritten_bytes
     return HistoryReport(
@@ -116,9 +112,7 @@ def report(
     )
 
 
-def fit_distribution(
-    upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]
-) -> DistributionFit:
+def fit_distribution(upto: Sequence[int], asked: Sequence[float], counts: Mapping[int, int]) -> DistributionFit:
     """Return how well files, counted by class, fit the shares."""
     from scipy.stats import chisquare
 
@@ -143,9 +137,7 @@ def fit_distribution(
     )
 
 
-def _join_small_classes(
-    counts: Sequence[int], asked: Sequence[float], files: int
-) -> tuple[list[int], list[float]]:
+def _join_small_classes(counts: Sequence[int], asked: Sequence[float], files: int) -> tuple[list[int], list[float]]:
     """Join neighbouring classes until each is large enough; return counts and expected counts."""
     seen: list[int] = []
     expected: list[float] = []

@@ -49,9 +49,7 @@ class Mapping:
             yield place
             return
         if device in self.unknown:
-            raise NotFollowed(
-                f"the kernel does not tell where {self.unknown[device]} puts data on its drives"
-            )
+            raise NotFollowed(f"the kernel does not tell where {self.unknown[device]} puts data on its drives")
         if device not in self.devices or depth > len(self.devices):
             raise NotFollowed(f"the kernel does not tell where device {device} puts data on its drives")
         for below in self.devices[device]:
@@ -76,9 +74,7 @@ def parse_mapping(text: bytes) -> Mapping:
             else:
                 raise ValueError(kind)
         except (ValueError, IndexError, TypeError, ZeroDivisionError) as error:
-            raise AgelabError(
-                f"mapping of the disk, line {number}: not as expected: {line[:80]!r}"
-            ) from error
+            raise AgelabError(f"mapping of the disk, line {number}: not as expected: {line[:80]!r}") from error
     return mapping
 
 
@@ -93,10 +89,7 @@ def _add_target(mapping: Mapping, device: str, words: Sequence[str]) -> None:
     elif target == "snapshot-origin":
         below = _shifted(begin, sectors, arguments[0], 0)
     elif target == "striped":
-        pairs = [
-            (lower, int(start) * SECTOR)
-            for lower, start in zip(arguments[2::2], arguments[3::2], strict=True)
-        ]
+        pairs = [(lower, int(start) * SECTOR) for lower, start in zip(arguments[2::2], arguments[3::2], strict=True)]
         below = _striped(begin, sectors, int(arguments[1]) * SECTOR, pairs)
     else:
         mapping.unknown[device] = f"dm-{target}"
@@ -104,9 +97,7 @@ def _add_target(mapping: Mapping, device: str, words: Sequence[str]) -> None:
     mapping.devices.setdefault(device, []).append(below)
 
 
-def _add_array(
-    mapping: Mapping, device: str, level: str, chunk: int, layout: int, slots: Sequence[str]
-) -> None:
+def _add_array(mapping: Mapping, device: str, level: str, chunk: int, layout: int, slots: Sequence[str]) -> None:
     """Add an array of md, whose members have the same size."""
     parts = [(member, int(offset) * SECTOR) for offset, _, member in (slot.partition(":") for slot in slots)]
     if level == "raid0":

@@ -93,9 +93,7 @@ def layout_measures(extent_map: ExtentMap | None, why: str = "") -> list[LayoutM
     return [_measure(metric, values[metric]) for metric in METRICS]
 
 
-def drive_measures(
-    extent_map: ExtentMap | None, mapping: Mapping | None, why: str = ""
-) -> list[LayoutMeasure]:
+def drive_measures(extent_map: ExtentMap | None, mapping: Mapping | None, why: str = "") -> list[LayoutMeasure]:
     """Return the measures of a map on the drives that the disk is made of; not measured, with the reason, where files
     or the layout cannot be followed."""
     if extent_map is None or mapping is None:

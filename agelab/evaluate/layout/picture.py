@@ -104,9 +104,7 @@ def _panel(disk: MappedDisk, filled: BlockMap, y: int) -> tuple[list[str], int]:
     step = max((5, 4, 8), key=lambda some: svg.power(some * COLUMNS * filled.cell))
     for row in range(0, rows, step):
         label = svg.exact(row * COLUMNS * filled.cell, svg.power(step * COLUMNS * filled.cell))
-        parts.append(
-            svg.text(LEFT - 8, y + row * ROW_PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10)
-        )
+        parts.append(svg.text(LEFT - 8, y + row * ROW_PITCH + 9, label, anchor="end", fill=svg.FAINT, size=10))
     parts += _cells(filled, y)
     y += rows * ROW_PITCH
     if set(filled.shares) == {BlockKind.UNMEASURED}:
@@ -134,8 +132,7 @@ def _cells(filled: BlockMap, y: int) -> list[str]:
             continue
         below = [sum_ + here for sum_, here in zip(below, filled.shares[kind], strict=True)]
         higher = [
-            (2 * CELL_HEIGHT * sum_ + length) // (2 * length)
-            for sum_, length in zip(below, lengths, strict=True)
+            (2 * CELL_HEIGHT * sum_ + length) // (2 * length) for sum_, length in zip(below, lengths, strict=True)
         ]
         shown = [top if top > old else 0 for top, old in zip(higher, tops, strict=True)]
         tops = higher
@@ -246,10 +243,7 @@ def _share(kind: BlockKind, disk: MappedDisk, filled: BlockMap, narrow: bool) ->
 def _describe(disks: Sequence[MappedDisk], maps: Sequence[BlockMap]) -> list[str]:
     """Describe the picture in words, for screen readers."""
     return [
-        ": ".join(
-            [disk.name] * bool(disk.name) + ["; ".join(f"{kind.value} {share}" for kind, share in shares)]
-        )
-        + "."
+        ": ".join([disk.name] * bool(disk.name) + ["; ".join(f"{kind.value} {share}" for kind, share in shares)]) + "."
         for disk, filled in zip(disks, maps, strict=True)
         for shares in [percents(filled.totals()).items()]
     ]

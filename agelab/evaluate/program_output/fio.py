@@ -129,9 +129,7 @@ def _of_job(job: Mapping[str, Any]) -> Iterator[Reading]:
         done = job.get(direction)
         if isinstance(done, dict) and done.get("total_ios"):
             yield from _amounts(direction, done)
-            yield from _latencies(
-                f"fio_{direction}_latency", _Times.of(done, "lat_ns"), _Times.of(done, "clat_ns")
-            )
+            yield from _latencies(f"fio_{direction}_latency", _Times.of(done, "lat_ns"), _Times.of(done, "clat_ns"))
     count, times = _syncs(job)
     if count:
         yield Reading("fio_sync_count", count)
@@ -192,9 +190,7 @@ def _latencies(metric: str, whole: _Times, completed: _Times) -> Iterator[Readin
         if name in listed:
             yield Reading(f"{metric}_{ending}", rounded(_number(listed[name]) * NANOSECONDS))
         else:
-            yield Reading(
-                f"{metric}_{ending}", None, not_measured=_no_percentile(ending, listed, whole, completed)
-            )
+            yield Reading(f"{metric}_{ending}", None, not_measured=_no_percentile(ending, listed, whole, completed))
 
 
 def _no_percentile(ending: str, listed: Mapping[str, Any], whole: _Times, completed: _Times) -> str:
@@ -209,9 +205,7 @@ def _no_percentile(ending: str, listed: Mapping[str, Any], whole: _Times, comple
 def _of_clones(jobs: Sequence[Mapping[str, Any]]) -> Iterator[Reading]:
     """Yield what the clones of a job did together, as fio's group_reporting does: over the longest run time."""
     for direction in DIRECTIONS:
-        done = [
-            each for job in jobs if isinstance(each := job.get(direction), dict) and each.get("total_ios")
-        ]
+        done = [each for job in jobs if isinstance(each := job.get(direction), dict) and each.get("total_ios")]
         milliseconds = max((_number(each.get("runtime", 0)) for each in done), default=0)
         if not done or not milliseconds:
             continue

@@ -319,9 +319,7 @@ def _named(
     return replace(step, stacks=Folded(dict(stacks)), idle=idle)
 
 
-def _frames(
-    data: bytes, mappings: tuple[MappedFile, ...], symbols: KernelSymbols
-) -> tuple[list[str], list[str]]:
+def _frames(data: bytes, mappings: tuple[MappedFile, ...], symbols: KernelSymbols) -> tuple[list[str], list[str]]:
     """Return the frames in the kernel and in the program, innermost first.
 
     Those of a program go as far as its code keeps frame pointers; several in one file are one frame.
@@ -364,8 +362,6 @@ def _records(file: BinaryIO, section: StepLog) -> Iterator[tuple[int, int, bytes
                 raise UnreadableLog("a record is cut short")
             kind, flags, size = HEADER.unpack_from(piece, place)
             if size < HEADER.size or place + size > len(piece):
-                raise UnreadableLog(
-                    f"a record of kind {kind} takes {size} bytes, of which there are not so many"
-                )
+                raise UnreadableLog(f"a record of kind {kind} takes {size} bytes, of which there are not so many")
             yield kind, flags, piece[place + HEADER.size : place + size]
             place += size

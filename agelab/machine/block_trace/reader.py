@@ -105,9 +105,7 @@ def _iolog_2(line: str, at: int = 0) -> BlockRequest | str:
     if others and others[-1] in _NO_TRANSFER:
         return others[-1]
     if _HEADER.fullmatch(line):
-        raise ValueError(
-            "a second iolog begins here, for fio appends to a file that is there: keep one of them"
-        )
+        raise ValueError("a second iolog begins here, for fio appends to a file that is there: keep one of them")
     raise ValueError(f"cut off, or not of the form FILE ACTION [OFFSET LENGTH]: {line[:60]!r}")
 
 
@@ -225,9 +223,7 @@ _SECONDS = (r"\d{1,12}(\.\d{1,12})?", "no number of seconds")
 _LETTER = (r"[RWrw]", "neither R nor W")
 
 
-def _columns(
-    line: str, name: str, fields: Sequence[tuple[str, tuple[str, str]]], *, more: bool = False
-) -> list[str]:
+def _columns(line: str, name: str, fields: Sequence[tuple[str, tuple[str, str]]], *, more: bool = False) -> list[str]:
     """Return the columns of a line. Raises ValueError that names the one which does not fit; ``more`` may follow."""
     columns = [column.strip() for column in line.split(",")]
     if len(columns) < len(fields) or (len(columns) > len(fields) and not more):
@@ -437,8 +433,7 @@ class _Devices:
         if not counts:
             kinds = ", ".join(f"{count} {kind}" for kind, count in skipped.items())
             raise InputError(
-                f"{name}: there is no request in it"
-                + (f", but lines of other kinds: {kinds}" if kinds else ""),
+                f"{name}: there is no request in it" + (f", but lines of other kinds: {kinds}" if kinds else ""),
                 hint=HINT,
             )
         names = {device: json.dumps(device, ensure_ascii=False) for device in counts}

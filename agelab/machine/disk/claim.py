@@ -45,9 +45,7 @@ class ClaimedDisk:
     @property
     def content(self) -> str:
         """What lies on the disk, in words; "" for an empty one."""
-        return (
-            ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in self.signatures)) or self.unsigned
-        )
+        return ", ".join(dict.fromkeys(name.partition(" at ")[0] for name in self.signatures)) or self.unsigned
 
     @property
     def erase_name(self) -> str:
@@ -76,11 +74,7 @@ class DriveClaim:
     @property
     def source(self) -> str:
         """Path of the claimed device for QEMU, or the PCI address."""
-        return (
-            self.spec.name
-            if self.spec.kind == "pci"
-            else device_state.descriptor_path(self.disks[0].descriptor)
-        )
+        return self.spec.name if self.spec.kind == "pci" else device_state.descriptor_path(self.disks[0].descriptor)
 
     def problem(self) -> str | None:
         """Return why the drive is no longer as claimed, or None. Call it before a boot and after a failure."""
@@ -110,9 +104,7 @@ def claim_drives(specs: Sequence[DriveSpec], erase: Collection[str] = ()) -> Ite
     with ExitStack() as stack:
         behind = stack.enter_context(ExitStack())
         real = [spec for spec in specs if spec.real]
-        claims = tuple(
-            DriveClaim(spec, _open_disks(spec, behind if spec.kind == "pci" else stack)) for spec in real
-        )
+        claims = tuple(DriveClaim(spec, _open_disks(spec, behind if spec.kind == "pci" else stack)) for spec in real)
         _refuse_data([disk for claim in claims for disk in claim.disks], erase)
         stack.enter_context(pci.taken([spec.name for spec in real if spec.kind == "pci"]))
         behind.close()  # or the disks would come back under other names
@@ -125,13 +117,9 @@ def _refuse_data(disks: Sequence[ClaimedDisk], erase: Collection[str]) -> None:
     full = [disk for disk in disks if disk.content and disk.erase_name not in erase]
     wrong = [f"{disk.label} ({_identity(disk)}) holds data: {disk.content}" for disk in full]
     there = ", ".join(f"{disk.label} is {disk.erase_name}" for disk in disks) or "there is no real disk"
-    wrong += [
-        f"--erase {name}: no disk of this run has that name; {there}" for name in erase if name not in names
-    ]
+    wrong += [f"--erase {name}: no disk of this run has that name; {there}" for name in erase if name not in names]
     if wrong:
-        words = ",".join(
-            [*(name for name in names if name in erase), *dict.fromkeys(disk.erase_name for disk in full)]
-        )
+        words = ",".join([*(name for name in names if name in erase), *dict.fromkeys(disk.erase_name for disk in full)])
         hint = f"nothing was written. To lose all of it, run again with --erase {words} (make: ERASE={words})"
         raise InputError("\n".join(wrong), hint=hint if full else "")
 
@@ -240,9 +228,7 @@ def _open_error(what: str, path: Path, error: OSError, block: bool) -> AgelabErr
     if error.errno in (errno.EBUSY, errno.ETXTBSY):
         return _in_use(what, device_state.users_of_held(path) if block else ["it is swap space"])
     if error.errno in (errno.EACCES, errno.EPERM):
-        hint = (
-            "run as root, or as a user of the device's group" if block else "make it writable for this user"
-        )
+        hint = "run as root, or as a user of the device's group" if block else "make it writable for this user"
         return HostError(f"{what} cannot be written: {os.strerror(error.errno)}", hint=hint)
     return HostError(f"{what} cannot be opened: {os.strerror(error.errno or errno.EIO)}")
 

@@ -343,9 +343,7 @@ def _names(descriptor: int) -> dict[int, str]:
     own = device_directory(descriptor)
     numbers = {directory: read_text(directory / "dev") for directory in (own, *_inside(own), *_beneath(own))}
     return {
-        os.makedev(*map(int, text.split(":"))): str(_node(directory))
-        for directory, text in numbers.items()
-        if text
+        os.makedev(*map(int, text.split(":"))): str(_node(directory)) for directory, text in numbers.items() if text
     }
 
 

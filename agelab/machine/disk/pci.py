@@ -48,10 +48,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
             hint="name its disk as block:<device>",
         )
     directories = [path for path in _devices_below(device) if not device_state.is_optical(path)]
-    if any(
-        (path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1"
-        for path in directories
-    ):
+    if any((path / "hidden").exists() and fileio.read_text(path / "hidden").strip() == "1" for path in directories):
         raise HostError(
             f"pci:{address} is one of several paths to its disks (multipath)",
             hint="name the disk as block:<device>, or boot with nvme_core.multipath=N",
@@ -78,9 +75,7 @@ def optical_drives(address: str, sys: Path = device_state.SYS) -> list[Path]:
 def _devices_below(device: Path) -> list[Path]:
     """Return the sysfs directories of the whole disks and optical drives below a device."""
     directories = []
-    for directory, names, files in os.walk(
-        device.resolve()
-    ):  # os.walk follows no links, so it stays below the device
+    for directory, names, files in os.walk(device.resolve()):  # os.walk follows no links, so it stays below the device
         if "dev" in files and "queue" in names:
             directories.append(Path(directory))
             names.clear()  # skip partitions

@@ -82,9 +82,7 @@ def _model(rest: str, text: str) -> DriveSpec:
         raise _spec_error("model", text, "has no valid model name")
     option, _, begins = query.partition("=")
     if query and (option != "begins" or begins not in BEGINS):
-        raise InputError(
-            f"drive {text!r}: no option {query!r}", hint=f"begins= is one of {', '.join(BEGINS)}"
-        )
+        raise InputError(f"drive {text!r}: no option {query!r}", hint=f"begins= is one of {', '.join(BEGINS)}")
     return DriveSpec("model", name, begins=begins)
 
 
@@ -131,9 +129,7 @@ def _options(query: str, text: str) -> tuple[str, str]:
             raise InputError(f"drive {text!r}: no option {name!r}", hint="the options are cache= and aio=")
         if value not in OPTIONS[name]:
             near = get_close_matches(value, OPTIONS[name], n=1, cutoff=0.5)
-            hint = (
-                f"did you mean {name}={near[0]}?" if near else f"{name} is one of {', '.join(OPTIONS[name])}"
-            )
+            hint = f"did you mean {name}={near[0]}?" if near else f"{name} is one of {', '.join(OPTIONS[name])}"
             raise InputError(f"drive {text!r}: no {name} {value!r}", hint=hint)
         if name in given:
             raise InputError(f"drive {text!r}: {name} is given twice")

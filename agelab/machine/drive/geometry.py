@@ -224,9 +224,7 @@ def _optional_parameters(drive: Drive) -> dict[str, int | str]:
         }
         if disk.seek:
             words["seek"] = ",".join(f"{cylinders}:{ns}" for cylinders, ns in seek_points(drive, disk))
-    return words | {
-        name: round(figure.value * factor) for name, (figure, factor) in figures.items() if figure
-    }
+    return words | {name: round(figure.value * factor) for name, (figure, factor) in figures.items() if figure}
 
 
 def _flash_parameters(flash: Flash) -> dict[str, int | str]:

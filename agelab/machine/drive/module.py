@@ -146,9 +146,7 @@ def resolve_packages(
                 hint="choose a kernel that the mirror has: agelab list kernels --refresh; "
                 f"or ask what {kernel.spec} is now: agelab kernel fetch {kernel.spec} --refresh",
             ) from error
-        resolved = archive.resolve(
-            [*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more]
-        )
+        resolved = archive.resolve([*build_dependencies(archive.depends(name, kernel.version)), *_TOOLS, *more])
         kept = {headers, *(package for package in resolved if not _NOT_NEEDED.fullmatch(package.name))}
         return sorted(kept, key=lambda package: package.name)
 
@@ -193,9 +191,7 @@ def _build_with_headers(files: Sequence[Path], release: str, tar: Path, director
         _strip_and_move(shop, shop.build, "/build", release, output, directory)
 
 
-def _strip_and_move(
-    shop: Workshop, work: Path, mounted_at: str, release: str, output: str, directory: Path
-) -> None:
+def _strip_and_move(shop: Workshop, work: Path, mounted_at: str, release: str, output: str, directory: Path) -> None:
     """Strip the module that make built in ``work`` and move it into ``directory``.
 
     ``mounted_at`` is the path of ``work`` in the build root, ``output`` what make printed. Raises BuildFailed for

@@ -28,9 +28,7 @@ TIMEOUT = 900.0
 """Seconds of the host for a whole build: half a minute is usual, Packer waits four minutes for SSH."""
 
 # As in a cell, without what only repeatability needs: the proof is not a measurement.
-CMDLINE = (
-    "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
-)
+CMDLINE = "console=ttyS0 quiet panic=-1 mitigations=off cryptomgr.notests iommu=off net.ifnames=0 no_timer_check"
 
 ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-net", "--")
 """Packer, its guest's network card and QEMU have a loopback interface of their own, and reach nothing else.
@@ -103,9 +101,7 @@ def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str
             confine.raise_unconfined(error, "Packer")
             raise _failure(error, work) from error
         except process.TimedOut as error:
-            raise DoesNotBoot(
-                f"the proof did not end: {error}", error.hint, panic_message(_console(work))
-            ) from error
+            raise DoesNotBoot(f"the proof did not end: {error}", error.hint, panic_message(_console(work))) from error
 
 
 def _console(work: Path) -> str:

@@ -104,9 +104,7 @@ def plan_proof(filesystems: Sequence[Filesystem], modules: Modules) -> ProofPlan
         needed += [name for name in filesystem.modules if name not in needed]
         tools += [name for name in filesystem.tools if name not in tools]
         items += [_item(filesystem, which, inserted) for which in get_args(Defaults)]
-    return ProofPlan(
-        modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools)
-    )
+    return ProofPlan(modules=tuple(needed), items=tuple(items), unsupported=tuple(unsupported), tools=tuple(tools))
 
 
 def _item(filesystem: Filesystem, defaults: Defaults, inserted: Sequence[Module]) -> ProofItem:

@@ -67,9 +67,7 @@ class RootDefinition(Frozen):
 
     suite: DebianSuite
     packages: tuple[str, ...]
-    also_from: tuple[AlsoFrom, ...] = Field(
-        default=(), description="packages of Debian beside the suite's main ones"
-    )
+    also_from: tuple[AlsoFrom, ...] = Field(default=(), description="packages of Debian beside the suite's main ones")
     filesystems: tuple[str, ...] = Field(
         default=(), description="files of scenarios/filesystems that the root of every guest serves"
     )
@@ -110,9 +108,7 @@ def own_definition(
     """
     for asked in filter(None, (suite, *(filesystem.suite for filesystem in filesystems))):
         if SUITES.index(asked) < SUITES.index(definition.suite):
-            raise InputError(
-                f"suite {asked!r} is older than {definition.suite}, the oldest for a guest's root"
-            )
+            raise InputError(f"suite {asked!r} is older than {definition.suite}, the oldest for a guest's root")
     added = [filesystem for filesystem in filesystems if filesystem.name not in definition.filesystems]
     suites = {definition.suite, suite, *(filesystem.suite for filesystem in added)} - {""}
     if not (packages or any(filesystem.packages for filesystem in added)) and len(suites) == 1:
@@ -121,9 +117,7 @@ def own_definition(
     newest = max(suites, key=SUITES.index)
     brought, left = (_BROUGHT, _LEFT) if newest != definition.suite else ((), ())
     all_packages = tuple(dict.fromkeys((*definition.packages, *brought, *packages)))
-    also_from = tuple(
-        sorted({*definition.also_from, *(name for filesystem in added for name in filesystem.also_from)})
-    )
+    also_from = tuple(sorted({*definition.also_from, *(name for filesystem in added for name in filesystem.also_from)}))
     return definition.model_copy(
         update={"packages": all_packages, "remove": (*kept, *left), "suite": newest, "also_from": also_from}
     )
@@ -244,9 +238,7 @@ def is_known(definition: RootDefinition, chosen: RootPackages, store: Store) -> 
     return store.identity(KIND, _inputs(definition, chosen)) is not None
 
 
-def identity(
-    definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify
-) -> RootIdentity:
+def identity(definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify) -> RootIdentity:
     """Return the identity of the root of these packages, which is made only where nobody knows its content."""
     inputs = _inputs(definition, chosen)
     known = store.identity(KIND, inputs) or obtain(definition, chosen, store, progress).manifest
@@ -256,9 +248,7 @@ def identity(
 def _inputs(definition: RootDefinition, chosen: RootPackages) -> dict[str, Any]:
     return {
         # Of a suite's main packages alone a root has the key that it had before there were any.
-        "definition": definition.model_dump(
-            mode="json", exclude=None if definition.also_from else {"also_from"}
-        ),
+        "definition": definition.model_dump(mode="json", exclude=None if definition.also_from else {"also_from"}),
         "packages": [[package.name, package.version, package.sha256] for package in chosen.root],
         "recipe": RECIPE,
     }
@@ -337,9 +327,7 @@ def _hooks(definition: RootDefinition, work: Path) -> list[str]:
     query = "dpkg-query --admindir=\"$1/var/lib/dpkg\" --show --showformat='${Package} ${Version}\\n'"
     # File times in the root are clamped, so a .pyc that is checked by its source's time would never be used;
     # a fixed hash seed fixes the order of sets in it.
-    compiled = (
-        "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
-    )
+    compiled = "python3 -m compileall -q -f --invalidation-mode unchecked-hash /usr/lib/python3 /usr/lib/python3.*"
     lacking = shlex.quote(str(work / "lacking"))
     return [
         f"{query} > {installed}",

@@ -83,9 +83,7 @@ class Image:
     @property
     def proof(self) -> Mapping[tuple[str, Defaults], Proof]:
         """The proof of each filesystem with each set of defaults."""
-        return MappingProxyType(
-            {(proof.filesystem, proof.defaults): proof for proof in self.description.proof}
-        )
+        return MappingProxyType({(proof.filesystem, proof.defaults): proof for proof in self.description.proof})
 
 
 def build(
@@ -117,9 +115,7 @@ def build(
             beside.begin(partial(packer.obtain, store, progress))
             beside.begin(partial(qemu.obtain, store, progress))
         root = roots.identity(definition, chosen, store, progress)
-    template = key_of(
-        [*map(file_hash, _PROVISIONING_FILES), *sorted(file_code_hash(path) for path in _INITRAMFS_CODE)]
-    )
+    template = key_of([*map(file_hash, _PROVISIONING_FILES), *sorted(file_code_hash(path) for path in _INITRAMFS_CODE)])
     own_tools = tools.obtain_filesystem_tools(proving.tools, store, progress)
     hashes = {name: file_hash(path) for name, path in own_tools.items()}
     inputs: dict[str, Any] = {
@@ -127,10 +123,7 @@ def build(
         "kernel": kernel.key,
         "busybox": chosen.busybox.sha256,
         "template": template,
-        "proof": {
-            one.name: key_of([proving.of(one.name), [hashes.get(tool) for tool in one.tools]])
-            for one in proved
-        },
+        "proof": {one.name: key_of([proving.of(one.name), [hashes.get(tool) for tool in one.tools]]) for one in proved},
         "recipe": RECIPE,
     }
     if kernel.built_modules:
@@ -144,9 +137,7 @@ def build(
         work.mkdir()
         made = roots.obtain(definition, chosen, store, progress)
         if made.manifest.content != root.content:
-            raise HostError(
-                "the guest's root was damaged, and building it again gave another one", hint="try again"
-            )
+            raise HostError("the guest's root was damaged, and building it again gave another one", hint="try again")
         progress(f"assembling the initramfs of {kernel.release}")
         busybox = _busybox(store, definition, chosen.busybox, work)
         base = initramfs.base(kernel.modules, busybox, fileio.read_bytes(INIT))
@@ -173,9 +164,7 @@ def build(
         _prove(kernel, proving, work, made / ROOT, base, load, ours, store, progress)
         shutil.rmtree(work)
 
-    obtain = partial(
-        store.obtain, "image", readable_by=kernel.artefact.readable_by, shared=kernel.kind == "debian"
-    )
+    obtain = partial(store.obtain, "image", readable_by=kernel.artefact.readable_by, shared=kernel.kind == "debian")
     for more in _with_these_proofs(store, inputs):
         with suppress(DamagedArtefact):
             return _read(kernel, obtain(more, _refuse_to_make))
@@ -199,9 +188,7 @@ def _refuse_to_make(directory: Path) -> None:
 
 def find(kernel: Kernel, store: Store) -> list[Image]:
     """List the finished images of a kernel, oldest first."""
-    images = [
-        artefact for artefact in store.all("image") if artefact.manifest.inputs.get("kernel") == kernel.key
-    ]
+    images = [artefact for artefact in store.all("image") if artefact.manifest.inputs.get("kernel") == kernel.key]
     return [_read(kernel, artefact) for artefact in images]
 
 

@@ -36,9 +36,7 @@ _PACKAGES = ("qemu-system-x86",)
 
 def resolve_packages(store: Store, suite: str = SUITE, *, refresh: bool = False) -> BuildRoot:
     """Resolve the packages of a suite's QEMU, from the cache unless ``refresh``."""
-    return buildroot.resolve(
-        store, suite, question(suite), lambda archive: archive.resolve(_PACKAGES), refresh=refresh
-    )
+    return buildroot.resolve(store, suite, question(suite), lambda archive: archive.resolve(_PACKAGES), refresh=refresh)
 
 
 def question(suite: str = SUITE) -> dict[str, Any]:
@@ -50,8 +48,7 @@ KIND, SCHEDULE_KIND = "qemu", "schedule"
 RECIPE = 1
 """Raised whenever the same packages and sources would make another artefact."""
 LAUNCHER, CLOCK, MAIN_LOOP, SCHEDULE, TURNS, STOP = (
-    Path(__file__).with_name(f"{name}.c")
-    for name in ("launcher", "clock", "main_loop", "schedule", "turns", "stop")
+    Path(__file__).with_name(f"{name}.c") for name in ("launcher", "clock", "main_loop", "schedule", "turns", "stop")
 )
 START, VERSION, UNFIT = "qemu-system-x86_64", "version", "unfit"
 """Files of the artefact: what is started, and what is known of it."""
@@ -139,9 +136,7 @@ def find(store: Store) -> Emulator | None:
     chosen = remembered(store, question(), BuildRoot)
     if chosen or snapshot.chosen():
         identities = _identities(chosen) if chosen else None
-        artefacts = [
-            artefact for artefact in artefacts if artefact.manifest.inputs.get("packages") == identities
-        ]
+        artefacts = [artefact for artefact in artefacts if artefact.manifest.inputs.get("packages") == identities]
     return Emulator(artefacts[-1]) if artefacts else None
 
 
@@ -222,9 +217,7 @@ def _library(
 
         return store.obtain(SCHEDULE_KIND, inputs, build)
 
-    compiled = buildroot.with_packages(
-        lambda refresh: buildroot.resolve_compiler(store, SUITE, refresh=refresh), of
-    )
+    compiled = buildroot.with_packages(lambda refresh: buildroot.resolve_compiler(store, SUITE, refresh=refresh), of)
     return compiled / name
 
 

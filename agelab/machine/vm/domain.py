@@ -153,9 +153,7 @@ def domain_xml(spec: GuestSpec, confined_by: Collection[str], remembered: Path |
     """
     real = spec.real_disks or spec.passthrough
     if spec.clock == "virtual" and (real or not spec.preload):
-        raise AgelabError(
-            "the virtual clock has the clock library and no real disks", hint="use the wall clock"
-        )
+        raise AgelabError("the virtual clock has the clock library and no real disks", hint="use the wall clock")
     for disk in spec.disks:
         if disk.size % DISK_ALIGNMENT:
             raise AgelabError(f"{disk.path}: {disk.size} bytes is not a multiple of {DISK_ALIGNMENT}")
@@ -263,8 +261,7 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
     ]
     for number, disk in enumerate(spec.disks):
         lines.append(
-            f"-object memory-backend-file,id=disk{number}-memory,{_sharing(disk)},"
-            f"mem-path={disk.path},size={disk.size}"
+            f"-object memory-backend-file,id=disk{number}-memory,{_sharing(disk)},mem-path={disk.path},size={disk.size}"
         )
         unarmed = ",unarmed=on" if disk.constant else ""
         lines.append(f"-device nvdimm,memdev=disk{number}-memory,id=disk{number}{unarmed}")
@@ -336,11 +333,7 @@ def _wall_clock_words(spec: GuestSpec) -> list[str]:
     without = (f"disable={name}" for name in spec.machine.cpu_without)
     # Under KVM all instructions are kept: those disabled are slow or random only in the emulator.
     native = spec.accelerator == "kvm"
-    cpu = (
-        "host-passthrough,check=none"
-        if native
-        else ",".join([spec.machine.cpu_model, *without, "check=none"])
-    )
+    cpu = "host-passthrough,check=none" if native else ",".join([spec.machine.cpu_model, *without, "check=none"])
     disks = [disk_argument(number, real) for number, real in enumerate(spec.real_disks)] or ["none"]
     return [
         "--virt-type", "kvm" if native else "qemu", "--cpu", cpu, "--clock", "offset=utc",

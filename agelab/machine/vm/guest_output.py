@@ -34,10 +34,7 @@ class GuestOutput:
 
     def is_flooded(self) -> bool:
         """Return True if a file exceeds its limit."""
-        return (
-            self.events.stat().st_size > self.max_event_bytes
-            or self.console.stat().st_size > MAX_CONSOLE_BYTES
-        )
+        return self.events.stat().st_size > self.max_event_bytes or self.console.stat().st_size > MAX_CONSOLE_BYTES
 
 
 @dataclass
@@ -54,9 +51,7 @@ class LineReader:
 
     def drain(self) -> None:
         """Pass on the lines completed since the last call."""
-        while self._read < self.max_bytes and (
-            piece := self.file.read(min(READ_BYTES, self.max_bytes - self._read))
-        ):
+        while self._read < self.max_bytes and (piece := self.file.read(min(READ_BYTES, self.max_bytes - self._read))):
             self._read += len(piece)
             *complete, rest = piece.split(b"\n")
             whole_lines = []

@@ -166,9 +166,7 @@ def probe_kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Kv
     stock kernel.
     """
     if not device.exists():
-        return _not_tried(
-            f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd"
-        )
+        return _not_tried(f"no {device}", "switch virtualisation on in the firmware, or load kvm_intel or kvm_amd")
     if SOFTWARE.exists():
         return _not_tried(
             f"{device} is that of kvm_pvm, a KVM of software that runs no stock kernel",

@@ -170,9 +170,7 @@ class Hypervisor:
         """Security models of this host: ``dac``, ``apparmor``, ``selinux``; empty in a user's session."""
         xml = self._ask("libvirt tells nothing of this host", lambda daemon: daemon.getCapabilities())
         capabilities = ElementTree.fromstring(xml)
-        return [
-            model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"
-        ]
+        return [model.text or "" for model in capabilities.iterfind("host/secmodel/model") if model.text != "none"]
 
     def command_line(self, xml: str) -> list[str]:
         """Return the QEMU command that libvirt builds for a domain, without the environment variables before it."""
@@ -188,9 +186,7 @@ class Hypervisor:
         return {}
 
     def _command_line(self, xml: str) -> list[str]:
-        command = self._ask(
-            "libvirt refuses the domain", lambda daemon: daemon.domainXMLToNative("qemu-argv", xml, 0)
-        )
+        command = self._ask("libvirt refuses the domain", lambda daemon: daemon.domainXMLToNative("qemu-argv", xml, 0))
         words = _words(command)
         first = next(number for number, word in enumerate(words) if word.startswith("/"))
         return words[first:]
@@ -349,9 +345,7 @@ def _monitor(domain: Any) -> saved_guest.Monitor:
     """Return what sends commands to the domain's QEMU."""
 
     def send(command: str, files: list[Any]) -> str:
-        answer, _ = libvirt_qemu.qemuMonitorCommandWithFiles(
-            domain, command, [file.fileno() for file in files]
-        )
+        answer, _ = libvirt_qemu.qemuMonitorCommandWithFiles(domain, command, [file.fileno() for file in files])
         return str(answer)
 
     return send

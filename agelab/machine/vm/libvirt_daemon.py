@@ -187,8 +187,7 @@ def _start() -> None:
     configuration.write_text(QEMU_CONF, encoding="utf-8")
     settings = _settings()
     settings.write_text(
-        "keepalive_interval = -1\n"
-        + (fileio.read_text(HOST_LIBVIRTD_CONF) if HOST_LIBVIRTD_CONF.exists() else ""),
+        "keepalive_interval = -1\n" + (fileio.read_text(HOST_LIBVIRTD_CONF) if HOST_LIBVIRTD_CONF.exists() else ""),
         encoding="utf-8",
     )
     daemon = f"exec libvirtd --config {settings} --pid-file {STATE}/libvirtd.pid"
@@ -196,17 +195,13 @@ def _start() -> None:
     # Where the host forbids mount namespaces, the daemon uses the host's qemu.conf: slower, equally correct.
     apart = shlex.join(process.MOUNTS_APART)
     start = f"if {apart} {private}; then exec {apart} sh -c '{private} && {daemon}'; fi; {daemon}"
-    process.run(
-        ["libvirtd", "--version"]
-    )  # report a missing libvirtd here: the reaper runs in the background
+    process.run(["libvirtd", "--version"])  # report a missing libvirtd here: the reaper runs in the background
     argv = [sys.executable, "-P", reaper.__file__, str(STATE / "users"), "sh", "-c", start]
     process.run(argv, env={orphans.VARIABLE: orphans.DAEMON}, timeout=START_TIMEOUT)
     deadline = time.monotonic() + START_TIMEOUT
     while not is_responding():
         if time.monotonic() > deadline:
-            raise HostError(
-                "libvirtd was started but does not respond", hint="see its log: journalctl or syslog"
-            )
+            raise HostError("libvirtd was started but does not respond", hint="see its log: journalctl or syslog")
         time.sleep(0.1)
 
 

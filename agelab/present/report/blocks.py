@@ -68,10 +68,7 @@ class Column:
 
 def headings(*names: str, numbers: Container[str] = (), wrapped: Container[str] = ()) -> list[Column]:
     """Make the columns of a table, of which ``numbers`` are right-aligned, and those that are ``wrapped`` wrap."""
-    return [
-        Column(name, "right" if name in numbers else "wrapped" if name in wrapped else "left")
-        for name in names
-    ]
+    return [Column(name, "right" if name in numbers else "wrapped" if name in wrapped else "left") for name in names]
 
 
 @dataclass(frozen=True)
@@ -238,9 +235,7 @@ def in_words(figure: Figure) -> list[str]:
         case Charts():
             return [chart.words for chart in figure.charts]
         case BlockMapFigure():
-            return [
-                f"{figure.title}: {disk.heading}: {figure.words(at)}" for at, disk in enumerate(figure.disks)
-            ]
+            return [f"{figure.title}: {disk.heading}: {figure.words(at)}" for at, disk in enumerate(figure.disks)]
         case _:
             return [f"{figure.title}: {figure.words}"]
 

@@ -97,9 +97,7 @@ def slowdown_charts(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
     for place in places[:MAX_CHARTS]:
         step, repetition, _ = place
         title = step if repetition == 1 else f"{step}, point {repetition}"
-        slowdowns[title] = [
-            (subject.name, subject.series.get(place), AGED_COLOUR) for subject in group.groups
-        ]
+        slowdowns[title] = [(subject.name, subject.series.get(place), AGED_COLOUR) for subject in group.groups]
         times[title] = [
             (subject.name, subject.series.get((side, repetition, "elapsed")), colour)
             for subject in group.groups
@@ -114,9 +112,7 @@ def slowdown_charts(group: RunSet, places: Sequence[Place]) -> Iterator[Charts]:
         yield Charts("The two times of each test", tuple(charts), legend)
 
 
-def sort_subjects(
-    title: str, order: Ranked, group: RunSet, *, unit: str = "1", base: float | None = None
-) -> Chart:
+def sort_subjects(title: str, order: Ranked, group: RunSet, *, unit: str = "1", base: float | None = None) -> Chart:
     """Return the subjects in order of the first colour's values; those without a value come last."""
     shown = [
         _summary_bar(subject.name, summary, unit, FIRST_COLOUR if at == 0 else AGED_COLOUR)
@@ -129,9 +125,7 @@ def sort_subjects(
             shown.append(Bar(subject.name, None, status, kind=AGED_COLOUR))
     words = "; ".join(f"{bar.name} {bar.shown}" for bar in shown)
     axis = "times the unaged disk's" if base else unit_name(unit)
-    return Chart(
-        title, f"{title}: {words}", partial(drawing.bars, shown, axis, base=base, side_by_side=False)
-    )
+    return Chart(title, f"{title}: {words}", partial(drawing.bars, shown, axis, base=base, side_by_side=False))
 
 
 def _charts(group: RunSet, unit: str, rows: Mapping[str, Rows], base: float | None = None) -> list[Chart]:
@@ -193,9 +187,7 @@ def history_charts(group: RunSet) -> Iterator[Charts]:
         charts.append(Chart(title, f"{title}{name and f', {name}'}, by {axis}: {ends}", drawn))
     if charts:
         legend = [
-            Mark(subject.name, *line_style(number))
-            for number, subject in enumerate(group.groups)
-            if subject.counted
+            Mark(subject.name, *line_style(number)) for number, subject in enumerate(group.groups) if subject.counted
         ]
         yield Charts("Over the history", tuple(charts), tuple(legend), "Medians over run seeds.")
 
@@ -231,9 +223,7 @@ def split_charts(group: RunSet, steps: Sequence[str], split: TimeSplit) -> Itera
     for step in steps[:MAX_CHARTS]:
         for subject in group.groups:
             means = [subject.steps.get((step, metric)) for metric, _ in split.parts]
-            parts = {
-                kind: float(mean.summary.median) for kind, mean in enumerate(means) if mean and mean.summary
-            }
+            parts = {kind: float(mean.summary.median) for kind, mean in enumerate(means) if mean and mean.summary}
             if parts and sum(parts.values()):
                 title = next(mean.title for mean in means if mean)
                 of, name = (subject.name, title) if len(group.groups) == 1 else (title, subject.name)

@@ -30,9 +30,7 @@ def repeat_command(plan: RunPlan) -> str:
     return _agelab(options)
 
 
-def settling_command(
-    plan: RunPlan, *, corpora: bool = False, least: int = 0, kernels: Sequence[str] = ()
-) -> str:
+def settling_command(plan: RunPlan, *, corpora: bool = False, least: int = 0, kernels: Sequence[str] = ()) -> str:
     """Return the command that settles what too few run seeds, or ``corpora``, leave open; empty where there is none.
 
     It takes ``least`` run seeds or more, on ``kernels`` in place of the run's own.

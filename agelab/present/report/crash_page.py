@@ -51,9 +51,7 @@ def _state(answer: Answer, recording: Recording, name: str, found: Sequence[Viol
     part = recording.parts[state.workload]
     spans, moments = timeline(part, recording.calls[state.workload], state)
     words = "; ".join(f"{span.name} {span.shown}".strip() for span in spans)
-    chart = Chart(
-        name, f"{words}; then the power goes", partial(vega.timeline, spans, moments, "the power goes")
-    )
+    chart = Chart(name, f"{words}; then the power goes", partial(vega.timeline, spans, moments, "the power goes"))
     note = "Each begins as it comes to the drive. A flush that is done has kept what was done before it came."
     yield Charts("What the drive was sent before the cut", (chart,), LEGEND, note, wide=True)
     yield Command("To look at it again", f"agelab crash replay {answer.name} {name}")

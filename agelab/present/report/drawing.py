@@ -95,9 +95,7 @@ def stacked(amounts: Mapping[str, Mapping[int, float]], axis: str) -> str:
         for kind, amount in sorted(parts.items()):
             x = frame.x(begin)
             begin = min(frame.reach, begin + amount)
-            drawn.setdefault(kind, []).append(
-                _box(x, frame.middle(name), frame.x(begin) - x, frame.thick(0.76))
-            )
+            drawn.setdefault(kind, []).append(_box(x, frame.middle(name), frame.x(begin) - x, frame.thick(0.76)))
     edge = {"stroke": "var(--paper)", "stroke_width": "0.6"}
     return frame.drawn(_path(drawn[kind], fill=_colour(kind), **edge) for kind in sorted(drawn))
 
@@ -121,17 +119,12 @@ def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool
 
     grid = [f"M-5 {round(y(tick))}H{width}" for tick in ticks]
     parts = [_path([*grid, f"M0 0V{HEIGHT}"], stroke="var(--line)", fill="none")]
-    labels = (
-        f'<text x="-7" y="{number(y(tick) + 3)}">{name}</text>'
-        for tick, name in zip(ticks, names, strict=True)
-    )
+    labels = (f'<text x="-7" y="{number(y(tick) + 3)}">{name}</text>' for tick, name in zip(ticks, names, strict=True))
     parts.append(f'<g text-anchor="end">{"".join(labels)}</g>')
     if y_axis:
         turned = f'transform="translate({number(-margin - 4)} {HEIGHT // 2}) rotate(-90)"'
         parts.append(f'<text text-anchor="middle" {turned}>{words(y_axis)}</text>')
-    parts += _below(
-        x_axis, HEIGHT, width, [(x(value), f"{value:.0f}") for value in xs[:: -(-len(xs) // MOST_X)]]
-    )
+    parts += _below(x_axis, HEIGHT, width, [(x(value), f"{value:.0f}") for value in xs[:: -(-len(xs) // MOST_X)]])
     for line in curves:
         look = {"stroke": _colour(line.colour), "fill": "none"}
         pieces, dots = [], []
@@ -141,9 +134,7 @@ def lines(curves: Sequence[ChartLine], x_axis: str, y_axis: str, *, shares: bool
                 pieces.append("M" + "L".join(places))
                 dots += [f"M{place}h0" for place in places]
         dash = DASHES[line.dash % len(DASHES)]
-        parts.append(
-            _path(pieces, **look, stroke_width="1.8", **({"stroke_dasharray": dash} if dash else {}))
-        )
+        parts.append(_path(pieces, **look, stroke_width="1.8", **({"stroke_dasharray": dash} if dash else {})))
         parts.append(_path(dots, **look, stroke_width="4.2", stroke_linecap="round"))
     return _drawn(left, HEIGHT, x_axis, parts, top=2 * TOP)
 
@@ -197,8 +188,7 @@ class _Rows:
         places = [(self.x(tick), f"{tick:,.{digits}f}") for tick in ticks]
         grid = [f"M{round(x)} 0V{number(self.height)}" for x, _ in places]
         names = (
-            f'<text x="-2" y="{number(self.middle(name) + 3)}">{words(_short(name))}</text>'
-            for name in self.names
+            f'<text x="-2" y="{number(self.middle(name) + 3)}">{words(_short(name))}</text>' for name in self.names
         )
         axes = [
             _path(grid, stroke="var(--line)"),
@@ -256,9 +246,7 @@ def _step(low: float, high: float, count: int) -> float:
     """Return the distance of about so many ticks: one, two or five of a power of ten."""
     rough = (high - low) / count
     power = 10.0 ** floor(log10(rough))
-    return power * next(
-        (n for n, most in ((1, 2**0.5), (2, 10**0.5), (5, 50**0.5)) if rough / power < most), 10
-    )
+    return power * next((n for n, most in ((1, 2**0.5), (2, 10**0.5), (5, 50**0.5)) if rough / power < most), 10)
 
 
 def _ticks(low: float, high: float, count: int) -> tuple[int, list[float]]:

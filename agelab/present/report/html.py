@@ -62,8 +62,7 @@ def encode_rows(results: Results) -> Markup:
     """Encode rows for the page's script: a list of distinct texts, and rows that refer to them by index."""
     words: dict[str, int] = {}
     rows = [
-        [words.setdefault(cell, len(words)) if isinstance(cell, str) else cell for cell in row]
-        for row in results.rows
+        [words.setdefault(cell, len(words)) if isinstance(cell, str) else cell for cell in row] for row in results.rows
     ]
     texts = [number for number, column in enumerate(results.columns) if not column.number]
     content = {"words": [escape_unshown(word) for word in words], "texts": texts, "rows": rows}

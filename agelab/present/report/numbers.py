@@ -50,9 +50,7 @@ def interval_cell(interval: Interval | None, places: int) -> TableCell:
     """Format both ends of an interval."""
     if interval is None:
         return TableCell("–")
-    return TableCell(
-        f"{number(interval.low, places)} to {number(interval.high, places)}", float(interval.low)
-    )
+    return TableCell(f"{number(interval.low, places)} to {number(interval.high, places)}", float(interval.low))
 
 
 def number(value: Fraction | float, places: int = 2) -> str:

@@ -42,11 +42,7 @@ def flame_graphs(group: RunSet) -> Iterator[Block]:
         yield Prose((NOTE,))
         yield from graphs
     if left:
-        yield Prose(
-            (
-                f"{left} more are left out, for the page's size: agelab profile RUN STEP --svg FILE draws them.",
-            )
-        )
+        yield Prose((f"{left} more are left out, for the page's size: agelab profile RUN STEP --svg FILE draws them.",))
 
 
 def _steps(group: SeedGroup) -> dict[str, StepStacks]:
@@ -88,9 +84,7 @@ def _base(group: RunSet, profiled: dict[int, dict[str, StepStacks]], number: int
     """Return the first profiled group of the same variant and layout; None for that one itself."""
     subject = group.groups[number]
     same = (
-        n
-        for n in profiled
-        if (group.groups[n].variant, group.groups[n].layout) == (subject.variant, subject.layout)
+        n for n in profiled if (group.groups[n].variant, group.groups[n].layout) == (subject.variant, subject.layout)
     )
     first = next(same)
     return None if first == number else first

@@ -35,9 +35,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
     summary = _summary(scenario, plan.scale) if scenario else ""
     rows = [("scenario", plan.scenario + (f": {summary}" if summary else ""))]
     if scenario and (cited := scenario.citation):
-        rows.append(
-            ("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}")
-        )
+        rows.append(("after", f"{cited.author}, “{cited.title}”, {cited.year}; measured on {cited.measured_on}"))
     plans = [run.plan for run in group.runs]
     kernels = (str(plan.kernel or plan.provenance.get("kernel", "not stated")) for plan in plans)
     note = scenario.scales[plan.scale].note if scenario and plan.scale in scenario.scales else ""
@@ -66,9 +64,7 @@ def run_facts(group: RunSet) -> Iterator[Block]:
             yield Prose((f"{', '.join(names)}: the run does not say by which command it was made.",))
     packed = "\n".join(f"agelab capsule pack {loaded.plan.run}" for loaded in group.runs)
     yield Command("Hand it on, to be replayed elsewhere and held against this:", packed)
-    yield Prose(
-        ("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",)
-    )
+    yield Prose(("In the virtual clock the same inputs_key gives the same digest, to the last digit, on any host.",))
     for name, report in plan.histories.items():
         with suppress(ValueError):
             yield Prose(tuple(report_lines(History.model_validate(report))), True, f"History {name}")

@@ -58,9 +58,7 @@ def side_list(report: StudyReport, *, names: bool = True) -> Prose:
     return Prose(tuple(items), listed=True)
 
 
-def ranking_blocks(
-    report: StudyReport, ranking: Ranking, where: str = "", number: int = 0
-) -> Iterator[Block]:
+def ranking_blocks(report: StudyReport, ranking: Ranking, where: str = "", number: int = 0) -> Iterator[Block]:
     """Yield the study's table beside ours, and how far ours are off."""
     yield _table(report, ranking, f"{where}-ranking-{number}")
     yield from _deviation_blocks(report, ranking, f"{where}-off-{number}")
@@ -106,8 +104,7 @@ def compare_with_study(group: RunSet) -> tuple[StudyReport | None, str]:
 def is_asked(report: StudyReport) -> bool:
     """Return True if the runs were made for the study: most of its claims could be tested by one side of them."""
     return any(
-        2 * report.counts(letter).kinds[ClaimVerdict.UNTESTED] < len(report.claims)
-        for letter, _ in report.sides
+        2 * report.counts(letter).kinds[ClaimVerdict.UNTESTED] < len(report.claims) for letter, _ in report.sides
     )
 
 
@@ -139,9 +136,7 @@ def _claims(report: StudyReport, where: str) -> Table:
     """Return a row for each claim and its verdict; sides with equal verdicts share one."""
     verdicts: list[tuple[ClaimVerdict, Row]] = []
     for claim, judged in report.claims:
-        alike = gathered(
-            ((side.verdict, phrasing.reason_text(side)), (letter, side)) for letter, side in judged
-        )
+        alike = gathered(((side.verdict, phrasing.reason_text(side)), (letter, side)) for letter, side in judged)
         for (verdict, why), those in alike.items():
             figures = phrasing.comparison_rows([judgement for _, judgement in those], everything=False)
             cells = (
@@ -156,9 +151,7 @@ def _claims(report: StudyReport, where: str) -> Table:
     # Tested claims come first, among them those that do not hold.
     order = (ClaimVerdict.NOT, ClaimVerdict.REPLICATED, ClaimVerdict.UNKNOWN, ClaimVerdict.UNTESTED)
     rows = [cells for _, cells in sorted(verdicts, key=lambda row: order.index(row[0]))]
-    columns = headings(
-        "claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours"
-    )
+    columns = headings("claim", "what the study says", "side", "verdict", "why", "some figures: theirs / ours")
     caption = "The study's claims, and what these runs say of each"
     return Table(columns, rows, caption, id=f"{where}-claims")
 
@@ -234,13 +227,9 @@ def _charts(report: StudyReport, ranking: Ranking, rows: Sequence[RankedRow]) ->
                 value, shown = (None, known) if ratio is None else (float(ratio), phrasing.figure_text(ratio))
                 bars.append(drawing.Bar(variant, value, shown, kind=kind))
         agreement = ", ".join(f"tau-b {phrasing.agreement_text(column)}" for column in row.ours)
-        words = "; ".join(
-            f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars
-        )
+        words = "; ".join(f"{bar.name} {'study' if bar.kind == STUDY_COLOUR else 'ours'} {bar.shown}" for bar in bars)
         charts.append(
-            Chart(
-                row.step, f"{row.step}: {words}; {agreement}", partial(drawing.bars, bars, "times the lowest")
-            )
+            Chart(row.step, f"{row.step}: {words}; {agreement}", partial(drawing.bars, bars, "times the lowest"))
         )
     if charts:
         names = [column.name for column in report.columns]

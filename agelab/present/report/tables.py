@@ -187,8 +187,7 @@ def program_tables(group: RunSet, where: str) -> Iterator[Table]:
     ]
     width = len(columns) - 4
     shown = tuple(
-        (*names, unit_name(series.unit), *values, *["–"] * (width - len(values)))
-        for *names, series, values in rows
+        (*names, unit_name(series.unit), *values, *["–"] * (width - len(values))) for *names, series, values in rows
     )
     numbers = ("aged", "unaged", "aged / unaged", "value")
     yield Table(headings(*columns, numbers=numbers), shown, CAPTION, id=f"{where}-programs")
@@ -275,10 +274,7 @@ def test_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator[
         for subject in group.groups:
             if slowdown := subject.series.get(place):
                 empty = Series(step, repetition, "elapsed", "s", (), ())
-                old, new = (
-                    subject.series.get((side, repetition, "elapsed"), empty)
-                    for side in aged_and_control(step)
-                )
+                old, new = (subject.series.get((side, repetition, "elapsed"), empty) for side in aged_and_control(step))
                 tests.append((subject, slowdown, SeriesPair(new, old)))
     judged = judge([row for *_, row in tests], group.host)
     rows: list[Row] = []
@@ -316,9 +312,7 @@ FLASH_CAPTION = "What the flash did: medians over the seeds, of a repeated step 
 
 def flash_tables(group: RunSet, where: str) -> Iterator[Table]:
     """Return a row for each step and subject that had something written to flash, or waited for it."""
-    steps = dict.fromkeys(
-        step for subject in group.groups for step, metric in subject.steps if metric == FLASH[0]
-    )
+    steps = dict.fromkeys(step for subject in group.groups for step, metric in subject.steps if metric == FLASH[0])
     rows: list[Row] = []
     for step in steps:
         for subject in group.groups:
@@ -343,15 +337,11 @@ def share_tables(group: RunSet, places: Sequence[Place], where: str) -> Iterator
     for series, subject, shares in varied:
         parts = (shares.corpus, shares.run, shares.rest)
         percents = (None if part is None else 100 * part for part in parts)
-        rows.append(
-            (f"{series.title}, {series.metric}", subject.name, *(number_cell(part, 0) for part in percents))
-        )
+        rows.append((f"{series.title}, {series.metric}", subject.name, *(number_cell(part, 0) for part in percents)))
     if rows:
         numbers = ("corpus seed, %", "run seed, %", "both together, %")
         columns = headings("what", "filesystem", *numbers, numbers=numbers)
-        caption = (
-            "Where the spread comes from: shares of the variance, of another corpus and another run seed"
-        )
+        caption = "Where the spread comes from: shares of the variance, of another corpus and another run seed"
         yield Table(columns, tuple(rows), caption, SHARES, id=f"{where}-shares")
 
 

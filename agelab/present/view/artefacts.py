@@ -125,9 +125,7 @@ def usage_json(usage: StoreUsage) -> dict[str, Any]:
 
 
 def items_json(usage: StoreUsage, items: Sequence[StoredItem]) -> dict[str, Any]:
-    rows = [
-        {**_item_json(item), "named_by": list(usage.named_by.get(item.path, ()))} for item in _by_use(items)
-    ]
+    rows = [{**_item_json(item), "named_by": list(usage.named_by.get(item.path, ()))} for item in _by_use(items)]
     return {"schema": SCHEMA, "items": rows, "damaged_runs": list(usage.damaged_runs)}
 
 
@@ -139,10 +137,7 @@ def pruned_json(pruned: Pruned, limit: int, *, dry_run: bool) -> dict[str, Any]:
         "left": pruned.left,
         "freed": pruned.freed,
         "removed": [{**_item_json(item), "freed": freed} for item, freed in pruned.removed],
-        "kept": {
-            reason.value: {"number": len(items), "bytes": _size(items)}
-            for reason, items in pruned.kept.items()
-        },
+        "kept": {reason.value: {"number": len(items), "bytes": _size(items)} for reason, items in pruned.kept.items()},
     }
 
 
@@ -226,20 +221,14 @@ def provenance_blocks(
         ("key", kernel.key),
         ("in", str(kernel.directory)),
         ("suite", kernel.suite or "none of Debian's"),
-        *(
-            (kind, f"{file.name} {file.version}".rstrip() + f", sha256 {file.sha256}")
-            for file in source.sources
-        ),
+        *((kind, f"{file.name} {file.version}".rstrip() + f", sha256 {file.sha256}") for file in source.sources),
         ("commit", source.commit),
         *(("patch", f"{patch.name}, sha256 {patch.sha256}") for patch in source.patches),
         ("config", f"sha256 {source.config}" if source.config else "not known"),
         ("compiler", source.compiler or "not known"),
         ("banner", source.banner),
         ("options", " ".join(f"{name}={value}" for name, value in source.highlights.items())),
-        *(
-            (filesystem.name, served[filesystem.name] + _serving_module(filesystem))
-            for filesystem in filesystems
-        ),
+        *((filesystem.name, served[filesystem.name] + _serving_module(filesystem)) for filesystem in filesystems),
     ]
     for name, value in lines:
         if value:
@@ -275,9 +264,7 @@ def images_blocks(images: Sequence[Image]) -> Iterator[Block]:
 
 
 def images_json(images: Sequence[Image]) -> list[dict[str, Any]]:
-    return [
-        {"key": image.key, "content": image.content, **image.description.model_dump()} for image in images
-    ]
+    return [{"key": image.key, "content": image.content, **image.description.model_dump()} for image in images]
 
 
 def corpora_blocks(corpora: Sequence[Corpus]) -> Iterator[Block]:

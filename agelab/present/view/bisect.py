@@ -30,9 +30,7 @@ def answer_lines(answer: BisectAnswer) -> list[str]:
         lines = [f"first bad: {answer.names[0]}"]
         lines += [f"  {name:<8} {value}" for name, value in answer.details.items()]
     else:
-        lines = [
-            f"the first bad is one of {len(answer.possible)}; those before the last could not be judged:"
-        ]
+        lines = [f"the first bad is one of {len(answer.possible)}; those before the last could not be judged:"]
         lines += [f"  {name}" for name in answer.names]
     lines.append(f"  {answer.what}:")
     points = {name: getattr(answer, name) for name in ("before", "after", "good", "bad")}

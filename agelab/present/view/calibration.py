@@ -48,9 +48,7 @@ def floors_blocks(
         yield from _proof_blocks(proof)
         for ran in [*group.cells.values(), proof.right]:
             if not ran.ok:
-                yield Line(
-                    f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}"
-                )
+                yield Line(f"  not ok, in no figure below: {seeds_text([ran.seeds])} of {ran.run}: {ran.ended}")
         if n := len(group.counted):
             covers = float(100 * coverage(n, interval_rank(n)))
             yield Line(
@@ -160,9 +158,7 @@ def calibration_blocks(calibration: Calibration, everything: bool) -> Iterator[B
     yield Line(f"  Two later medians of {n} seeds in one place are no farther apart, with {covers}")
     yield Line("  at least, while the host stays what it was")
     if any(floor.metric == "elapsed" and floor.share > WIDE for floor in calibration.floors):
-        yield Line(
-            f"  A floor above {float(100 * WIDE):g} % hides most differences: end other work, take KVM where it"
-        )
+        yield Line(f"  A floor above {float(100 * WIDE):g} % hides most differences: end other work, take KVM where it")
         yield Line("  is to be had, and calibrate again")
 
 

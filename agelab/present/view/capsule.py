@@ -52,9 +52,7 @@ def capsule_lines(capsule: Capsule) -> list[str]:
     ]
     for number, ran in enumerate(capsule.cells):
         assert ran.end is not None
-        lines.append(
-            f"{number}  {cell_name(ran.cell, plan.cells)}: {ran.end.status}, {len(ran.samples)} samples"
-        )
+        lines.append(f"{number}  {cell_name(ran.cell, plan.cells)}: {ran.end.status}, {len(ran.samples)} samples")
         lines += [f"     {name:<10} {value}" for name, value in _keys(capsule, number).items() if value]
     return lines
 
@@ -151,9 +149,7 @@ def _not_reproduced(replayed: "ReplayedCapsule") -> str:
     if replayed.problem:
         return "not a valid capsule"
     reasons = gathered(
-        (f"{cell.outcome}: {cell.why}", str(cell.number))
-        for cell in replayed.cells
-        if cell.outcome != "identical"
+        (f"{cell.outcome}: {cell.why}", str(cell.number)) for cell in replayed.cells if cell.outcome != "identical"
     )
     return escape_controls("; ".join(f"{', '.join(which)} {why}" for why, which in reasons.items()), kept="")
 

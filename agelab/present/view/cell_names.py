@@ -66,9 +66,7 @@ def count_statuses(statuses: Sequence[str], ends: Sequence[End | None] = ()) -> 
     words = []
     for status in sorted(set(statuses), key=ORDER.index):
         count, known = statuses.count(status), reused[status]
-        words.append(
-            f"{count} {status}" + (f" ({'' if known == count else f'{known} '}reused)" if known else "")
-        )
+        words.append(f"{count} {status}" + (f" ({'' if known == count else f'{known} '}reused)" if known else ""))
     return ", ".join(words)
 
 
@@ -76,9 +74,7 @@ def list_cells(some: Iterable[Cell], every: Iterable[Cell]) -> str:
     """Name some cells: ``ext4, xfs (seeds 2,3)``; seeds only where they are not all of the run's."""
     seeds = {cell.seeds for cell in every}
     by_label = gathered((cell.short_label, cell.seeds) for cell in some)
-    words = [
-        label if seeds <= set(of) else f"{label} ({seeds_text(of, seeds)})" for label, of in by_label.items()
-    ]
+    words = [label if seeds <= set(of) else f"{label} ({seeds_text(of, seeds)})" for label, of in by_label.items()]
     return ("; " if any(", " in word for word in words) else ", ").join(words)
 
 

@@ -56,9 +56,7 @@ def samples_blocks(pair: CellPair, most: int) -> Iterator[Block]:
     for row in pair.samples[:most]:
         yield Line(f"  sample {row.place}: {_value(row.left)} | {_value(row.right)}")
     if len(pair.samples) > most:
-        yield Line(
-            as_called(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them")
-        )
+        yield Line(as_called(f"  and {len(pair.samples) - most} more samples; agelab compare --all shows them"))
     for row in pair.endings if pair.broken else []:
         yield Line(f"  {row.place}: {_value(row.left)} | {_value(row.right)}")
 
@@ -190,9 +188,7 @@ def _pair_blocks(
     if differing and not every_input:
         yield Line("  (--inputs shows each place of these inputs, and more of each value)")
     if differing and cells[0].left.seeds != cells[0].right.seeds:
-        yield Line(
-            "  (no seeds are equal: a seed by itself changes the plan, the initramfs and QEMU's command)"
-        )
+        yield Line("  (no seeds are equal: a seed by itself changes the plan, the initramfs and QEMU's command)")
     several = max(len(base.cells), len(other.cells)) > 1
     table = bool(base.counted and other.counted and (several or differing))
     yield from _endings_blocks(cells, several, everything, each=not several and (everything or not table))
@@ -211,9 +207,7 @@ def _settling(comparisons: Sequence[Comparison], rows: Sequence[ComparedSeries])
     return [*dict.fromkeys(filter(None, commands))]
 
 
-def _endings_blocks(
-    cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False
-) -> Iterator[Block]:
+def _endings_blocks(cells: Sequence[CellPair], several: bool, everything: bool, each: bool = False) -> Iterator[Block]:
     """Yield what inputs and samples say together, by seed; samples where the promise is broken, or with ``each``."""
     for summary, those in groupby(cells, _summary):
         pairs = list(those)
@@ -300,10 +294,7 @@ def _summary(pair: CellPair) -> str:
 
 
 def cells_json(group: SeedGroup) -> list[dict[str, Any]]:
-    return [
-        {"seed": at.run, "corpus_seed": at.corpus, "status": cell.end_status}
-        for at, cell in group.cells.items()
-    ]
+    return [{"seed": at.run, "corpus_seed": at.corpus, "status": cell.end_status} for at, cell in group.cells.items()]
 
 
 def comparison_json(

@@ -47,9 +47,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
         )
     rows: list[Sequence[str] | str] = []
     told_of = (*answer.violations, *answer.differences)
-    for (_, sort), alike in groupby(
-        sorted(told_of, key=lambda one: (_sort(one), one.rank, one.state)), _sort
-    ):
+    for (_, sort), alike in groupby(sorted(told_of, key=lambda one: (_sort(one), one.rank, one.state)), _sort):
         rows += [f"{sort}:", *_rows(alike, answer)]
     if rows:
         words = ("state", "what is wrong", "where", "why", "calls")
@@ -71,11 +69,7 @@ def _sort(found: Violation) -> tuple[int, str]:
         return 3, "promised by nobody: filesystems differ (no violation)"
     if found.known:
         return 2, f"known: {found.known}"
-    return (
-        (0, f"promises lost{torn}")
-        if Kind(found.kind).is_promise
-        else (1, f"the filesystem is damaged{torn}")
-    )
+    return (0, f"promises lost{torn}") if Kind(found.kind).is_promise else (1, f"the filesystem is damaged{torn}")
 
 
 def replay_blocks(seen: Replayed) -> Iterator[Block]:
@@ -89,9 +83,7 @@ def replay_blocks(seen: Replayed) -> Iterator[Block]:
         since = f"{(entry.arrived - entries[0].arrived) / 1e6:.3f}"
         place = (str(entry.sector), str(entry.sectors)) if entry.sectors else ("", "")
         if entry.kind is not RequestKind.KEPT:
-            rows.append(
-                [str(number), since, entry.kind.name.lower(), *place, fate(entry, there.get(number, 0))]
-            )
+            rows.append([str(number), since, entry.kind.name.lower(), *place, fate(entry, there.get(number, 0))])
     rows += [_call(call) for call in seen.calls if call.entries == len(entries) <= state.returned]
     rows.append("the power goes")
     yield Table(headings(*columns, numbers=columns[:2] + columns[3:5]), rows, caption=f"State {state}")
@@ -128,9 +120,7 @@ def again_blocks(seen: Sequence[Again]) -> Iterator[Block]:
     if rows:
         yield Table(headings(*columns, wrapped=columns[1:3]), rows)
     same = sum(one.same_disk and one.same_verdict for one in seen)
-    yield Line(
-        f"{same} of {len(seen)} violations are the same again" if seen else "nothing was wrong in that run"
-    )
+    yield Line(f"{same} of {len(seen)} violations are the same again" if seen else "nothing was wrong in that run")
 
 
 def _same(it_is: bool) -> str:

@@ -105,9 +105,7 @@ def _insert(connection: sqlite3.Connection, table: str, values: Sequence[object]
     return key
 
 
-FORMULA = re.compile(
-    r'^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n"])(?=[=+\-@\uff1d\uff0b\uff0d\uff20])'
-)
+FORMULA = re.compile(r'^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])|(?<=[;\t\r\n"])(?=[=+\-@\uff1d\uff0b\uff0d\uff20])')
 """The place before a formula: at the beginning of a text, and where a spreadsheet whose separator is not the comma
 begins another cell. Full-width signs count, as some languages' spreadsheets take them."""
 
@@ -118,9 +116,7 @@ def _csv(runs: Sequence[RunDirectory]) -> Iterator[str]:
     writer = csv.DictWriter(text, rows.COLUMNS, lineterminator="\n")
     writer.writeheader()
     for run in runs:
-        writer.writerows(
-            {name: _escape_formula(value) for name, value in row.items()} for row in rows.rows(run)
-        )
+        writer.writerows({name: _escape_formula(value) for name, value in row.items()} for row in rows.rows(run))
     yield from text.getvalue().split("\n")[:-1]
 
 

@@ -149,9 +149,7 @@ def _case(scenario: str, name: str, end: End | None) -> Element:
 def _why(end: End | None) -> str:
     if end is None:
         return "it has no end record"
-    disputed = (
-        f"its digest is not that of an earlier cell with its key, {end.disputes}" if end.disputes else ""
-    )
+    disputed = f"its digest is not that of an earlier cell with its key, {end.disputes}" if end.disputes else ""
     return end.why or disputed
 
 

@@ -37,9 +37,7 @@ def lines(blocks: Iterable[Block]) -> Iterator[str]:
                 if block.title:
                     yield from (f"**{escape(block.title)}**", "")
                 for line in block.lines:
-                    yield from _item(
-                        line if isinstance(line, Item) else Item(line), "- " if block.listed else ""
-                    )
+                    yield from _item(line if isinstance(line, Item) else Item(line), "- " if block.listed else "")
             case Facts():
                 yield from (f"- {escape(name)}: {escape(value)}" for name, value in block.rows)
             case Command():

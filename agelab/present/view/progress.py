@@ -89,9 +89,7 @@ def steps_of_cell(request: RunRequest) -> dict[str, int] | None:
     steps: dict[str, int] = {}
     if scenario.experiments:
         prepared = len({experiment.prepare for experiment in scenario.experiments} - {""})
-        steps = {
-            str(StepId(PREPARING, (str(ForkName(PREPARED, number + 1)),))): 1 for number in range(prepared)
-        }
+        steps = {str(StepId(PREPARING, (str(ForkName(PREPARED, number + 1)),))): 1 for number in range(prepared)}
         for experiment in scenario.experiments:
             passes = [(), *((trace.name,) for trace in scenario.traces if experiment.traced)]
             steps |= {str(StepId(experiment.name, within)): 1 for within in passes}
@@ -176,9 +174,7 @@ class PlainProgress(Progress):
     def stage(self, line: str) -> None:
         self.console.print(f"  {escape_controls(line)}", soft_wrap=True)
 
-    def begin_runs(
-        self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int
-    ) -> None:
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int) -> None:
         self.cells.begin_runs(jobs, runs, waiting)
 
     def begin_cell(self, cell: Cell, number: int) -> None:
@@ -205,9 +201,7 @@ class MovingProgress(PlainProgress):
         """A profile goes through the steps once more."""
         self._tasks: dict[int, TaskID] = {}
 
-    def begin_runs(
-        self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int
-    ) -> None:
+    def begin_runs(self, request: RunRequest, runs: Sequence[RunDirectory], waiting: Sequence[int], jobs: int) -> None:
         super().begin_runs(request, runs, waiting, jobs)
         self._known = steps_of_cell(request)
         self._passes = 2 if request.options.profile else 1

@@ -188,14 +188,8 @@ def notes_blocks(
         differ = sum(compared.differs for compared in tested)
         alike = sum(compared.alike for compared in tested)
         more = "" if everything else " (--all shows each)"
-        yield Line(
-            f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test"
-        )
-        same = (
-            f"; {alike} {'is' if alike == 1 else 'are'} the same, within {float(100 * MARGIN):g} %"
-            if alike
-            else ""
-        )
+        yield Line(f"  {differ} of all {len(tested)} results differ{more}: p <= {float(LEVEL)} in a rank test")
+        same = f"; {alike} {'is' if alike == 1 else 'are'} the same, within {float(100 * MARGIN):g} %" if alike else ""
         yield Line(f"  corrected for the comparisons of the metric{same}")
         if about := about_files(tested):
             yield Text(f"  {about}", 4)
@@ -236,9 +230,7 @@ def _left_out(sides: Sequence[Sequence[ComparedSeries]], names: Sequence[str]) -
         both = [compared.row for compared in rows if compared.left and compared.right]
         if alone := sorted({corpus for row in both for corpus in left_out(row)}):
             corpora = f"corp{'us' if len(alone) == 1 else 'ora'} {','.join(map(str, alone))}"
-            lines[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = (
-                None
-            )
+            lines[f"in no ratio and no verdict: {corpora}, which {names[0]} and {name} do not both have"] = None
     yield from lines
 
 
@@ -328,10 +320,7 @@ def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator
 
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:
     """Yield how many rows of each kind differ how, and the largest ratio, of all or of that metric."""
-    judged = {
-        name: [line for line in lines if line[2].enough and not line[2].caveat]
-        for name, lines in kinds.items()
-    }
+    judged = {name: [line for line in lines if line[2].enough and not line[2].caveat] for name, lines in kinds.items()}
     apart = {name: [line for line in lines if line[2].differs] for name, lines in judged.items()}
     there = {line[2].reader_word for lines in apart.values() for line in lines}
     words = [word for word in WORDS if word in there]

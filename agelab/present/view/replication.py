@@ -83,9 +83,7 @@ def _cell(column: RankedColumn, step: StepDeviation | None, variant: str) -> str
     if variant not in column.values:
         return ""
     off = step.ratios.get(variant) if step else None
-    return phrasing.value_text(column.values[variant]) + (
-        f" ({phrasing.figure_text(off)})" if off is not None else ""
-    )
+    return phrasing.value_text(column.values[variant]) + (f" ({phrasing.figure_text(off)})" if off is not None else "")
 
 
 def _off(step: StepDeviation | None) -> list[str]:
@@ -127,9 +125,7 @@ def _claims(report: StudyReport) -> Iterator[Block]:
 def _verdict_items(verdicts: Iterable[tuple[str, ClaimVerdict, str]]) -> list[Item]:
     """Make an item for each verdict and its reason, led by the labels of those that have it."""
     labels = gathered(((verdict, reason), label) for label, verdict, reason in verdicts)
-    return [
-        Item(reason, lead=f"{', '.join(those)}: {verdict}") for (verdict, reason), those in labels.items()
-    ]
+    return [Item(reason, lead=f"{', '.join(those)}: {verdict}") for (verdict, reason), those in labels.items()]
 
 
 def theirs_text(judged: Sequence[tuple[str, JudgedClaim]]) -> str:
@@ -168,9 +164,7 @@ def _report_json(report: StudyReport) -> dict[str, Any]:
             {"letter": letter, **_side_json(side), **_counts_json(report.counts(letter))}
             for letter, side in report.sides
         ],
-        "columns": [
-            {"letter": column.letter, "stand_in": column.stand_in or None} for column in report.columns
-        ],
+        "columns": [{"letter": column.letter, "stand_in": column.stand_in or None} for column in report.columns],
         "tables": [_ranking_json(ranking) for ranking in report.rankings],
         "claims": [
             {
@@ -245,8 +239,7 @@ def _ranking_json(ranking: Ranking) -> dict[str, Any]:
         ],
         "deviations": [_deviation_json(deviation) for deviation in ranking.deviations],
         "overall": [
-            overall
-            and {"steps": list(overall.steps), "theirs": column(overall.theirs), "ours": column(overall.ours)}
+            overall and {"steps": list(overall.steps), "theirs": column(overall.theirs), "ours": column(overall.ours)}
             for overall in ranking.overall
         ],
     }
@@ -317,9 +310,7 @@ def report_blocks(report: StudyReport, everything: bool) -> Iterator[Block]:
         yield Line(f"{letter}: {phrasing.count_verdicts(report, letter)}")
 
 
-def _claim_blocks(
-    claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool
-) -> Iterator[Block]:
+def _claim_blocks(claim: Claim, judged: Sequence[tuple[str, JudgedClaim]], everything: bool) -> Iterator[Block]:
     """Yield the claim with its verdicts, and figures of theirs and ours."""
     verdicts = [
         (phrasing.verdict_label(letter, judgement), judgement.verdict, phrasing.reason_text(judgement))

@@ -52,8 +52,7 @@ def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
     tests = dict.fromkeys(
         (sample.step_id.name, sample.repetition)
         for sample in samples
-        if (sample.step_id.within, sample.metric) == ((AGED,), "elapsed")
-        and sample.step_id.name not in NO_TESTS
+        if (sample.step_id.within, sample.metric) == ((AGED,), "elapsed") and sample.step_id.name not in NO_TESTS
     )
     if tests:
         yield from _tests_blocks(values, list(tests))
@@ -68,9 +67,7 @@ def measures_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
             yield Line(f"  not measured: {name_some(places, 1)}: {reason}")
 
 
-def _tests_blocks(
-    values: Mapping[tuple[str, str, int], Sample], tests: Sequence[tuple[str, int]]
-) -> Iterator[Block]:
+def _tests_blocks(values: Mapping[tuple[str, str, int], Sample], tests: Sequence[tuple[str, int]]) -> Iterator[Block]:
     """Yield a row for each test: its time on the aged disk and on the control, slowdown, dynamic layout scores."""
     scores = (f"dynamic layout\nscore, {disk}" for disk in (AGED, CONTROL))
     names = ("aged\ns", "control\ns", "slowdown\n", *scores)
@@ -98,9 +95,7 @@ def points_blocks(samples: Sequence[Sample], labels: Sequence[str]) -> Iterator[
     """Yield a row for each point: slowdowns against the point's control, layout scores, free space."""
     columns = list(_point_columns(samples, labels))
     values = _by_place(samples)
-    points = sorted(
-        {sample.repetition for sample in samples if sample.metric == "slowdown" or sample.step == AGED_MAP}
-    )
+    points = sorted({sample.repetition for sample in samples if sample.metric == "slowdown" or sample.step == AGED_MAP})
     heads = [Column(" point"), *(Column(heading, "right") for heading, *_ in columns)]
     rows = []
     for point in points:
@@ -261,9 +256,7 @@ def _call_rows(calls: Calls) -> list[tuple[str, ...]]:
 
 
 def _call_row(label: str, calls: Sequence[Mapping[str, Sample]], share: str) -> tuple[str, ...]:
-    seconds, count, errors = (
-        sum(of[metric].value or 0 for of in calls if metric in of) for metric in CALL_METRICS
-    )
+    seconds, count, errors = (sum(of[metric].value or 0 for of in calls if metric in of) for metric in CALL_METRICS)
     return f"   {label}", f"{seconds:.6f}", share, f"{count:.0f}", f"{errors:.0f}"
 
 
@@ -393,9 +386,7 @@ def clock_of(plan: RunPlan) -> str:
     return f"{plan.clock} clock" + (", EMULATED" if plan.emulated else "")
 
 
-def _cell_blocks(
-    name: str, end: End | None, samples: Sequence[Sample], status: str, curves: bool
-) -> Iterator[Block]:
+def _cell_blocks(name: str, end: End | None, samples: Sequence[Sample], status: str, curves: bool) -> Iterator[Block]:
     yield Text(f"\n{name}", 2)
     if samples:
         labels = drives_at_points(samples)

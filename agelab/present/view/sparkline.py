@@ -33,9 +33,7 @@ def row(values: Sequence[float | None], encoding: str) -> str:
     low, high = min(known), max(known)
     steps = ASCII if lacks_blocks(encoding) else BLOCKS
     return "".join(
-        " "
-        if value is None
-        else steps[round((len(steps) - 1) * (value - low) / (high - low)) if high > low else 0]
+        " " if value is None else steps[round((len(steps) - 1) * (value - low) / (high - low)) if high > low else 0]
         for value in values
     )
 

@@ -30,9 +30,7 @@ def outcome_blocks(outcome: Outcome) -> Iterator[Block]:
     """Yield the question, the decision or why there is none, and how often that is wrong."""
     decision, question = outcome.decision, outcome.question
     measure = ALL_STEPS_TITLE if question.measure == ALL_STEPS else str(question.measure)
-    asked = (
-        f"Which is {question.extreme}" if question.extreme else f"Do {' and '.join(question.sides)} differ"
-    )
+    asked = f"Which is {question.extreme}" if question.extreme else f"Do {' and '.join(question.sides)} differ"
     yield Heading(f"{asked} by {measure}?")
     yield Text(f"{'decided' if decision.decided else 'not decided'}: {decision.said}")
     if outcome.ended:
@@ -56,9 +54,7 @@ Times = Mapping[str, float]
 def timing_blocks(run: RunDirectory) -> Iterator[Block]:
     """Yield the host seconds of each boot of a run's only cell, or of each of its cells."""
     plan = run.plan()
-    timings = {
-        number: timing for number, _ in enumerate(plan.cells) if (timing := run.beside(number, CellTiming))
-    }
+    timings = {number: timing for number, _ in enumerate(plan.cells) if (timing := run.beside(number, CellTiming))}
     yield Heading("the host's time, s")
     if not timings:
         yield Text("it was not taken: agelab run --timing takes it")
@@ -72,10 +68,7 @@ def timing_blocks(run: RunDirectory) -> Iterator[Block]:
 
 
 def _of_boots(timing: CellTiming) -> list[tuple[str, Times]]:
-    boots = [
-        (f"{boot.phase} {boot.number}", times)
-        for boot, times in zip(timing.boots, _boots(timing), strict=True)
-    ]
+    boots = [(f"{boot.phase} {boot.number}", times) for boot, times in zip(timing.boots, _boots(timing), strict=True)]
     return [*boots, ("all", _whole(timing))]
 
 

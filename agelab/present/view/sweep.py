@@ -89,9 +89,7 @@ def _title(grid: Sweep, measure: Measure) -> str:
 def _scale(grid: Sweep, measure: Measure) -> UnitScale:
     """Return the scale of the metric's unit, without a name where it has none."""
     columns = range(len(grid.kernels))
-    units = (
-        series.unit for row in grid.entries for at in columns if (series := grid.series(row, at, measure))
-    )
+    units = (series.unit for row in grid.entries for at in columns if (series := grid.series(row, at, measure)))
     unit = unit_scale(next(units, "1"))
     return replace(unit, name="") if unit.name == "1" else unit
 
@@ -144,9 +142,7 @@ def write_plots(grid: Sweep, measures: Sequence[Measure], directory: Path) -> li
         if path in drawn:
             path = directory / f"{name}-{len(drawn)}.svg"
         path.write_text(
-            vega.plot(
-                title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, grid.names
-            ),
+            vega.plot(title, "kernel", f"{measure.metric}{unit.name and f', {unit.name}'}", lines, grid.names),
             encoding="utf-8",
         )
         drawn.append(path)
@@ -182,11 +178,7 @@ def sweep_json(grid: Sweep, measures: Sequence[Measure]) -> dict[str, Any]:
                         "general": general_json(change) if change else None,
                         "reason_of_verdict": change.reason if change else None,
                         "more_seeds": change.more_seeds if change else None,
-                        "status": "unsupported"
-                        if entry.unsupported
-                        else "ok"
-                        if not entry.why_left_out
-                        else "not ok",
+                        "status": "unsupported" if entry.unsupported else "ok" if not entry.why_left_out else "not ok",
                         "reason": entry.why_left_out or None,
                     }
                 )

@@ -118,9 +118,7 @@ def _print_words(console: Console, line: str, hang: int, *, bold: bool = False) 
     """
     line = as_called(line)
     if console.width < WHOLE:
-        words = TextWrapper(
-            console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False
-        )
+        words = TextWrapper(console.width, subsequent_indent=" " * hang, break_long_words=False, break_on_hyphens=False)
         line = "\n".join(words.fill(row) for row in line.split("\n"))
     console.print(line, soft_wrap=True, style=_style(bold))
 
@@ -150,9 +148,7 @@ def _print_table(console: Console, table: Table) -> None:
             across = isinstance(row, str)
             if across or above:
                 _print_rows(console, grid, sum(widths))
-                console.print(
-                    _rich(row if isinstance(row, str) else row[0]), soft_wrap=True, style=_style(across)
-                )
+                console.print(_rich(row if isinstance(row, str) else row[0]), soft_wrap=True, style=_style(across))
                 grid = _grid(columns, named=False)
             if not isinstance(row, str):
                 grid.add_row(*(INDENT if above and not at else _rich(row[at]) for at in part))
@@ -190,9 +186,7 @@ def _grid(columns: Sequence[tuple[str, Align, int]], *, named: bool) -> RichTabl
     """Make an empty table whose columns are as wide as in the tables that continue it."""
     grid = RichTable(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold", show_header=named)
     if all(align != "wrapped" for _, align, _ in columns):
-        grid.width = (
-            sum(width for _, _, width in columns) - 1
-        )  # Rich cuts cells where this is more than there is
+        grid.width = sum(width for _, _, width in columns) - 1  # Rich cuts cells where this is more than there is
     for name, align, width in columns:
         grid.add_column(
             name,

@@ -20,9 +20,7 @@ def suite_blocks(made: Sequence[Tally], again: Callable[[CaseResult], str]) -> I
     for tally in made:
         yield from _failures(tally, again)
     whole = [result for tally in made for result in tally.results if not result.part]
-    count = {
-        word: sum(result.verdict == word for result in whole) for word in ("passed", "failed", "not run")
-    }
+    count = {word: sum(result.verdict == word for result in whole) for word in ("passed", "failed", "not run")}
     yield Line(", ".join(f"{number} {word}" for word, number in count.items()))
 
 
@@ -57,9 +55,7 @@ def _failures(tally: Tally, again: Callable[[CaseResult], str]) -> Iterator[Bloc
             yield Text(f"{result.name} on {result.on}: {result.why}", hang=2)
     for result in tally.of("not run")[:1]:
         if not result.part:
-            yield Text(
-                f"{result.name} on {result.on} was not run: {result.why or 'it says so itself'}", hang=2
-            )
+            yield Text(f"{result.name} on {result.on} was not run: {result.why or 'it says so itself'}", hang=2)
 
 
 def _seeds(results: Sequence[CaseResult]) -> str:

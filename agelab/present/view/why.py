@@ -28,9 +28,7 @@ def plan_lines(planned: Sequence[Trial], jobs: Jobs, before: Took, pairs: int = 
     time = time_left(cells, (), jobs if isinstance(jobs, int) else 1, (), before)
     at_once = "" if jobs == 1 else f", {jobs} at a time"
     count = f"{len(cells)} cell{'s' if len(cells) > 1 else ''} in {runs} run{'s' if runs > 1 else ''}"
-    kernels = (
-        ", and what new kernels take to be fetched" if any(trial.setting.release for trial in planned) else ""
-    )
+    kernels = ", and what new kernels take to be fetched" if any(trial.setting.release for trial in planned) else ""
     expected = f"expected, unless they are known: {format_time_left(time)}{kernels}"
     lines.append(f"to run: {count}{at_once}; {expected}")
     if pairs:
@@ -80,9 +78,7 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     own = answer.baseline.judged
     lines = []
     if comparisons := comparisons_of(own):
-        theirs = dict.fromkeys(
-            figure_text(outcome.comparisons[answer.shown].figure) for outcome in own.theirs
-        )
+        theirs = dict.fromkeys(figure_text(outcome.comparisons[answer.shown].figure) for outcome in own.theirs)
         where = comparisons[answer.shown].where
         lines.append(f"figure: {where}; the study's: {'-'.join(theirs) or '-'}")
     if len(comparisons) > 1:
@@ -92,9 +88,7 @@ def _remarks(answer: ClaimAnswer) -> list[str]:
     for trial in answer.untested:
         why = trial.judged.reason if trial.judged else trial.reason
         lines.append(f"{trial.name}: {why}")
-    remarks = (
-        f"{trial.factor.name}: {trial.setting.remark}" for trial in answer.tested if trial.setting.remark
-    )
+    remarks = (f"{trial.factor.name}: {trial.setting.remark}" for trial in answer.tested if trial.setting.remark)
     lines += dict.fromkeys(remarks)
     for trial in answer.trials:
         if trial.also:

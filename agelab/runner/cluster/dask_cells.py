@@ -144,9 +144,7 @@ def connected(address: str, plan: SharedPlan) -> Iterator[DaskCells]:
     scheduler.require_answer(address)
     with scheduler.reading():
         try:
-            client = Client(
-                url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False
-            )
+            client = Client(url, timeout=scheduler.CONNECT_SECONDS, security=scheduler.security(), set_as_default=False)
         except Exception as error:  # whatever Dask makes of an answer that is none
             raise HostError(
                 f"--on {address}: no scheduler answers there: {_short(str(error)) or type(error).__name__}",

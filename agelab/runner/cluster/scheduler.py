@@ -71,9 +71,7 @@ def security() -> Any:
         return None
     for name, value in named.items():
         if not Path(value).is_file():
-            raise InputError(
-                f"{name}={value}: there is no such file", hint=f"all three are needed: {', '.join(named)}"
-            )
+            raise InputError(f"{name}={value}: there is no such file", hint=f"all three are needed: {', '.join(named)}")
     certificate, key, authority = named.values()
     files = {"tls_ca_file": authority, "tls_client_cert": certificate, "tls_client_key": key}
     return Security(**files, require_encryption=True)
@@ -132,9 +130,7 @@ def reading() -> Iterator[None]:
     _reading += 1
     try:
         Client._default_event_handlers = {}
-        families.update(
-            (name, (dumps, _inert(loads), *more)) for name, (dumps, loads, *more) in loaders.items()
-        )
+        families.update((name, (dumps, _inert(loads), *more)) for name, (dumps, loads, *more) in loaders.items())
         logging.disable(logging.CRITICAL)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

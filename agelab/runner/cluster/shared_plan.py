@@ -153,9 +153,7 @@ def run_cell(plan: SharedPlan, number: int, store: Store, progress: Progress) ->
     with chdir(options.directory):
         request = replace(resolve(options), only=frozenset([name]))
         if name not in request.cell_names:
-            raise InputError(
-                f"--cell {number}: the plan's own options ask for no such cell: {', '.join(name[:2])}"
-            )
+            raise InputError(f"--cell {number}: the plan's own options ask for no such cell: {', '.join(name[:2])}")
         return runner.run_request(request, fixed, progress)
 
 

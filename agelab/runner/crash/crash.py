@@ -173,9 +173,7 @@ def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
         answer = Answer(directory.name, question, workloads=len(recording.parts), record_seconds=took)
         atomic.write(directory / QUESTION, json.dumps(asdict(question), indent=1).encode())
         if not any(entry.changes for part in recording.parts.values() for entry in part.entries):
-            raise InputError(
-                f"the workload {question.workload!r} writes nothing: there is no state to look at"
-            )
+            raise InputError(f"the workload {question.workload!r} writes nothing: there is no state to look at")
         answer.promises = any(
             call.words[:1] in [(name,) for name in ("sync", "syncfs", "fsync", "fdatasync")]
             for calls in recording.calls.values()
@@ -335,9 +333,7 @@ def disks_in_turn(recording: Recording, question: Question) -> dict[str, list[St
         for state in states:
             groups[state.loss].setdefault(number, []).append(state)
     in_turn = _in_turn([_in_turn(of.values()) for of in groups.values()])
-    return gathered(
-        (recording.record.disk(recording.parts[state.workload].pieces(state)), state) for state in in_turn
-    )
+    return gathered((recording.record.disk(recording.parts[state.workload].pieces(state)), state) for state in in_turn)
 
 
 def _in_turn(groups: Iterable[Sequence[State]]) -> list[State]:
@@ -386,9 +382,7 @@ def _look(
                     differences[one.kind] = min(differences.get(one.kind, of), of, key=attrgetter("rank"))
         if answer.looked % 100 == 0:
             rate = answer.looked / (time.monotonic() - began)
-            progress(
-                f"{answer.looked} of {len(disks)} disks, {rate:.1f} a second; {len(violations)} findings"
-            )
+            progress(f"{answer.looked} of {len(disks)} disks, {rate:.1f} a second; {len(violations)} findings")
         if deadline and time.monotonic() > deadline:
             raise _BudgetIsSpent
 

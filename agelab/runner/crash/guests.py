@@ -204,9 +204,7 @@ class Guests:
         """Return what the kernel says of a filesystem that is damaged."""
         return re.compile("|".join(f"(?:{words})" for words in (*self.filesystem.gone, BAD_WORDS)))
 
-    def record(
-        self, lists: Sequence[workloads.Calls], program: Program | None, progress: Notify
-    ) -> Recording:
+    def record(self, lists: Sequence[workloads.Calls], program: Program | None, progress: Notify) -> Recording:
         """Carry out the workloads, or the program. Raises AgelabError where the guest does not come to their end."""
         lines = [f"begin {call}" for call in workloads.BEGINNING]
         if program and program.before:
@@ -296,9 +294,7 @@ class Guests:
             **({"shell": "yes"} if terminal else {}),
             **({"check": f"/run/agelab/{CHECK}"} if states and question.check else {}),
         }
-        drive = geometry.module_parameters(
-            selection.drive(DRIVE), name=DRIVE_NAME, run_seed=question.seed, index=0
-        )
+        drive = geometry.module_parameters(selection.drive(DRIVE), name=DRIVE_NAME, run_seed=question.seed, index=0)
         drive += " discard=1" * (DISCARDS in question.options)
         job = {
             "states": states,

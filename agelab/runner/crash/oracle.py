@@ -222,9 +222,7 @@ def known(filesystem: str, found: Sequence[Found]) -> str:
     """Say what is known of the damage that a torn write has done; empty where more or other is wrong."""
     if not all(one.kind in (Kind.MOUNT, Kind.FSCK, Kind.KERNEL) for one in found):
         return ""
-    told = [
-        text for of, words, text in KNOWN for one in found if of == filesystem and re.search(words, one.why)
-    ]
+    told = [text for of, words, text in KNOWN for one in found if of == filesystem and re.search(words, one.why)]
     return told[0] if told else ""
 
 
@@ -252,9 +250,7 @@ class _History:
     @classmethod
     def of(cls, calls: Sequence[Call], returned: int) -> "_History":
         """Return what had returned when the record had so many entries."""
-        return cls(
-            calls, max((number for number, call in enumerate(calls) if call.entries <= returned), default=0)
-        )
+        return cls(calls, max((number for number, call in enumerate(calls) if call.entries <= returned), default=0))
 
     def names_of_synced_files(self) -> Iterator[str]:
         """Yield each name that was not promised, has stayed since, and whose file an fsync has covered."""
@@ -351,9 +347,7 @@ class _History:
                 continue
             seen = [other for nodes in self._forms(was.inode, since) for other in nodes]
             forms = {show(other) for other in seen}
-            names = {
-                path for call in self.calls[since : self.done + 2] for path in call.names.get(was.inode, ())
-            }
+            names = {path for call in self.calls[since : self.done + 2] for path in call.names.get(was.inode, ())}
             if any(self._touched(path, since) for path in names):
                 continue
             if len(forms) == 1 and show(node) not in forms:
@@ -384,9 +378,7 @@ class _History:
             names = set().union(*places)
             if len(names) == 1 or any(self._touched(path, since) for path in names):
                 continue
-            changed = any(
-                other.data != node.data for nodes in self._forms(node.inode, since) for other in nodes
-            )
+            changed = any(other.data != node.data for nodes in self._forms(node.inode, since) for other in nodes)
             there = [found[path] for path in names & found.keys()]
             kept = any(changed or other.data == node.data for other in there)
             if all(places) and not set.intersection(*places) and not kept:

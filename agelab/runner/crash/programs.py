@@ -47,9 +47,7 @@ def is_program(workload: str) -> bool:
     return workload == SPOOL or STEP.fullmatch(workload) is not None or Path(workload).is_file()
 
 
-def planned(
-    workload: str, filesystem: str, kernel: str, defaults: Defaults
-) -> tuple[RunRequest, CellSpec] | None:
+def planned(workload: str, filesystem: str, kernel: str, defaults: Defaults) -> tuple[RunRequest, CellSpec] | None:
     """Return the scenario's run and cell of a step; None for another workload.
 
     Raises InputError where there is no such step, or where its cell has more than a disk and a corpus.
@@ -57,9 +55,7 @@ def planned(
     match = STEP.fullmatch(workload)
     if match is None or Path(workload).is_file():
         return None
-    request = resolve(
-        RunOptions(name=match["scenario"], filesystem=filesystem, kernel=kernel, defaults=defaults)
-    )
+    request = resolve(RunOptions(name=match["scenario"], filesystem=filesystem, kernel=kernel, defaults=defaults))
     spec = request.planned()[0]
     scenario = spec.scenario
     if scenario.experiments or scenario.beside or spec.variant.script:
@@ -86,9 +82,7 @@ def made(
     if workload == SPOOL:
         program = fileio.read_bytes(tools.obtain(store, progress)[SPOOL], fileio.PROGRAM)
         lines = f"mkdir {SPOOL}\ncd {SPOOL}\nexec {SPOOL} write {seed} {SAFE} {OPERATIONS}\n"
-        return Program(
-            f"#!/bin/sh\nset -e\n{lines}".encode(), files={f"{brought_files.TOOLS}/{SPOOL}": program}
-        )
+        return Program(f"#!/bin/sh\nset -e\n{lines}".encode(), files={f"{brought_files.TOOLS}/{SPOOL}": program})
     return Program(built(workload, store, progress))
 
 
@@ -108,12 +102,7 @@ def _of_step(workload: str, request: RunRequest, spec: CellSpec, store: Store, p
     assert match is not None, "only a step's name is asked about"
     parts = MadeParts(request, store, progress)
     [corpus] = parts.corpora([spec], None)
-    steps = [
-        step
-        for phase in phases(spec.scenario, corpus)
-        if phase.name in (MAKING, AGED)
-        for step in phase.steps
-    ]
+    steps = [step for phase in phases(spec.scenario, corpus) if phase.name in (MAKING, AGED) for step in phase.steps]
     at = index_of(steps, match["step"], int(match["repetition"] or 1), workload)
     brought = brought_files.brought(request.selection.workload)
     programs = parts.programs(spec, common=True)

@@ -60,9 +60,7 @@ def find(store: Store) -> Iterator[Leftover]:
         yield Leftover(f"libvirtd that nobody uses, process {pid}", 0, _stop_daemon)
     for path in _temporary_paths(store):
         if atomic.is_abandoned(path):
-            yield Leftover(
-                f"unfinished {path}", total_size([disk_usage(path)]), partial(atomic.remove_abandoned, path)
-            )
+            yield Leftover(f"unfinished {path}", total_size([disk_usage(path)]), partial(atomic.remove_abandoned, path))
     for run in run_lookup.without_plan(store.runs):
         yield Leftover(
             f"run without a plan {run.path}",

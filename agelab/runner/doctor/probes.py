@@ -59,9 +59,7 @@ class HostReport(Frozen):
     @property
     def virtual_clock(self) -> bool:
         """True if the virtual clock can run here: nothing that it requires is missing."""
-        return not any(
-            finding.required and finding.status is ProbeStatus.MISSING for finding in self.findings
-        )
+        return not any(finding.required and finding.status is ProbeStatus.MISSING for finding in self.findings)
 
 
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -71,9 +69,7 @@ _NVDIMM_MACHINE = (
     "-object memory-backend-ram,id=m0,size=128M -device nvdimm,memdev=m0 -dump-vmstate /dev/null"
 )
 """QEMU's words for a machine like that of the virtual clock; it describes its state and ends."""
-WITHOUT_APT = (
-    "no Debian: install what is missing by your distribution's names, or use a container (docs/quickstart.md)"
-)
+WITHOUT_APT = "no Debian: install what is missing by your distribution's names, or use a container (docs/quickstart.md)"
 SUBORDINATE_IDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
@@ -316,9 +312,7 @@ def kvm(store: Store, device: Path = DEVICE, *, again: bool = False) -> Finding:
     """Return the finding about KVM; boots a guest if no result is cached, or with ``again``."""
     verdict = probe_kvm(store, device, again=again)
     if verdict.boots:
-        return Finding(
-            name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM"
-        )
+        return Finding(name="KVM", status=ProbeStatus.OK, found=verdict.detail, meaning="wall-clock runs use KVM")
     status = ProbeStatus.UNKNOWN if verdict.detail.startswith("not proven") else ProbeStatus.LIMITED
     return Finding(
         name="KVM",

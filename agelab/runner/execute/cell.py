@@ -229,11 +229,7 @@ class _StartedCell:
             forks.create(str(ForkName(CONTROL, point)), cleanup, boots.contents)
         self._run_judged(boots.copying_controls(reached), progress)
         copy = str(StepId(CONTROL_COPY, (CONTROL,)))
-        copied = {
-            sample.repetition
-            for sample in progress.samples
-            if (sample.step, sample.metric) == (copy, "elapsed")
-        }
+        copied = {sample.repetition for sample in progress.samples if (sample.step, sample.metric) == (copy, "elapsed")}
         for point in reached:
             name = str(ForkName(CONTROL, point))
             if point not in copied:
@@ -254,9 +250,7 @@ class _StartedCell:
         try:
             self._run_judged(boot, progress)
             kept = outputs(boot.steps, spec.workload.programs)
-            for sample in step_output.samples(
-                disk.path, kept, spec.workload.metrics, spec.dilation, progress.samples
-            ):
+            for sample in step_output.samples(disk.path, kept, spec.workload.metrics, spec.dilation, progress.samples):
                 progress.record(sample)
         finally:
             files.remove(disk.path)

@@ -144,23 +144,17 @@ def companion_cell(spec: CellSpec) -> CellSpec:
     )
 
 
-def obtain(
-    prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify
-) -> dict[int, StoredDisk]:
+def obtain(prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> dict[int, StoredDisk]:
     """Get the filesystem beside a run's disks under test, of each corpus seed, from the store, or make it now.
 
     It is made in the virtual clock. Raises AgelabError where it cannot be made, HostError where the stored one is
     damaged.
     """
     first = {spec.corpus_seed: number for number, spec in reversed([*enumerate(prepared.specs)])}
-    return {
-        seed: _obtain(prepared, number, hypervisor, store, progress) for seed, number in sorted(first.items())
-    }
+    return {seed: _obtain(prepared, number, hypervisor, store, progress) for seed, number in sorted(first.items())}
 
 
-def _obtain(
-    prepared: PreparedRun, number: int, hypervisor: Hypervisor, store: Store, progress: Notify
-) -> StoredDisk:
+def _obtain(prepared: PreparedRun, number: int, hypervisor: Hypervisor, store: Store, progress: Notify) -> StoredDisk:
     """Get the filesystem beside the disk of the cell of that number."""
     spec, image, corpus = prepared.specs[number], prepared.image, prepared.corpora[number]
     assert spec.companion is not None

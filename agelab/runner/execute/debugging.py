@@ -58,9 +58,7 @@ class Moment:
                         text = f'"event":"begin","step":"{step.name}","repetition":{repetition}'
                         return cls(text, float(match["seconds"] or 0), phase.in_samples)
         if not words.isascii() or not words.isprintable() or not 0 < len(words) <= LONGEST:
-            raise InputError(
-                f"--at: neither a step nor a message of the kernel of 1 to {LONGEST} characters of ASCII"
-            )
+            raise InputError(f"--at: neither a step nor a message of the kernel of 1 to {LONGEST} characters of ASCII")
         return cls(words)
 
 
@@ -128,9 +126,7 @@ def debug(
     )
 
 
-def _symbols(
-    launcher: GuestLauncher, store: Store, say: Callable[[str], None], *, with_symbols: bool
-) -> Path | None:
+def _symbols(launcher: GuestLauncher, store: Store, say: Callable[[str], None], *, with_symbols: bool) -> Path | None:
     """Return where vmlinux and modules with symbols are; None, which is told, where there are none."""
     kernel = launcher.guests.image.kernel
     if not with_symbols:

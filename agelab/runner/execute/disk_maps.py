@@ -168,9 +168,7 @@ def reader(spec: CellSpec) -> MapReader:
 BLOCK_MAP, SCORE = "block-map.svg", "layout-score.svg"
 
 
-def draw(
-    directory: Path, spec: CellSpec, maps: Sequence[DiskMap], samples: Sequence[Sample]
-) -> dict[str, str]:
+def draw(directory: Path, spec: CellSpec, maps: Sequence[DiskMap], samples: Sequence[Sample]) -> dict[str, str]:
     """Write the pictures beside the maps; that of the layout score only where the scenario has a curve.
 
     Returns each file's sha256.
@@ -215,9 +213,7 @@ def _draw_scores(spec: CellSpec, samples: Sequence[Sample]) -> str | None:
         return None
     at_points = spec.scenario.tests_at_points
     series = {
-        kind: scores
-        for kind in ((AGED, CONTROL) if at_points else (CURVE,))
-        if (scores := _scores(samples, kind))
+        kind: scores for kind in ((AGED, CONTROL) if at_points else (CURVE,)) if (scores := _scores(samples, kind))
     }
     if not series:
         return None

@@ -163,9 +163,7 @@ def plan_archive(plan: bytes, programs: Mapping[str, bytes], modules: Mapping[st
     for name in programs:
         if name.split("/")[0] not in PLACES:
             raise _refused_file(name, f"such files lie below {', '.join(PLACES)}")
-    order = "".join(
-        f"{name}.ko{' optional' if module.optional else ''}\n" for name, module in modules.items()
-    )
+    order = "".join(f"{name}.ko{' optional' if module.optional else ''}\n" for name, module in modules.items())
     files = {"plan.json": plan, f"{MODULES}/{ORDER}": order.encode()}
     files |= {f"{MODULES}/{name}.ko": module.image for name, module in modules.items()}
     _require_apart((*files, *programs))

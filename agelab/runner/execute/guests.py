@@ -425,16 +425,11 @@ class GuestLauncher:
         parts = (
             {f"control/{name}": text for name, text in sorted(self.spec.scripts.items())},
             dict(sorted(self.spec.brought.files.items())),
-            {
-                f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM)
-                for name, path in sorted(self.tools.items())
-            },
+            {f"tools/{name}": fileio.read_bytes(path, fileio.PROGRAM) for name, path in sorted(self.tools.items())},
         )
         for name, times in Counter(chain.from_iterable(parts)).items():
             if times > 1:
-                raise InputError(
-                    f"two of the guest's files would be {name}", hint="rename the one that is brought"
-                )
+                raise InputError(f"two of the guest's files would be {name}", hint="rename the one that is brought")
         return dict(chain.from_iterable(part.items() for part in parts))
 
     @cached_property
@@ -482,16 +477,12 @@ class GuestLauncher:
                 for number, drive in real
                 if drive.claim and drive.spec.kind != "pci"
             ),
-            passthrough=tuple(
-                drive.claim.source for _, drive in real if drive.claim and drive.spec.kind == "pci"
-            ),
+            passthrough=tuple(drive.claim.source for _, drive in real if drive.claim and drive.spec.kind == "pci"),
         )
 
     def _disks(self, boot: Boot) -> tuple[MemoryDisk, ...]:
         return (
-            MemoryDisk(
-                self.guests.image.root, self.guests.image.root.stat().st_size, written=False, constant=True
-            ),
+            MemoryDisk(self.guests.image.root, self.guests.image.root.stat().st_size, written=False, constant=True),
             MemoryDisk(self._file(boot, PLAN), disks.PLAN_DISK_BYTES, written=False),
             MemoryDisk(self.corpus.image, self.corpus.size, written=False, constant=True),
             *boot.disks,

@@ -76,9 +76,7 @@ class RunTimer:
         return CellTimer(directory, self._guests, self._prepared)
 
 
-def boot_time(
-    boot: Boot, began: float, ended: float, guests: Sequence[Program], heard: Sequence[Heard]
-) -> BootTime:
+def boot_time(boot: Boot, began: float, ended: float, guests: Sequence[Program], heard: Sequence[Heard]) -> BootTime:
     """Split the time of a boot by what was heard when. A guest that was never ready has no other times."""
     up = min([guest.first_seen for guest in guests], default=began)
     ready = next((at for at, event in heard if isinstance(event, HarnessReady)), ended)

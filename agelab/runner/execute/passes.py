@@ -224,9 +224,7 @@ class ProfilePass(CellPass):
                     planned.remove(name)
                     self.steps.append(self._kept(step, phase))
         except UnreadableLog as error:
-            self.progress.judge(
-                CellStatus(Status.FAILED, f"{phase.name}: what was sampled cannot be read: {error}")
-            )
+            self.progress.judge(CellStatus(Status.FAILED, f"{phase.name}: what was sampled cannot be read: {error}"))
 
     def _kept(self, step: FoldedStep, phase: Phase) -> StepProfile:
         section = step.section
@@ -277,9 +275,7 @@ class BlockPass(CellPass):
 
     def read(self, disk: Path, phase: Phase) -> None:
         """Write the records of the steps that have ended, as far as the phase came."""
-        ended = {
-            (sample.step, sample.repetition) for sample in self.progress.samples if sample.metric == "elapsed"
-        }
+        ended = {(sample.step, sample.repetition) for sample in self.progress.samples if sample.metric == "elapsed"}
         with disk.open("rb") as file:
             for place, step in enumerate(filter(passes.is_recorded, phase.steps)):
                 step_id = str(StepId.parse(step.name).inside(phase.in_samples))
@@ -311,9 +307,7 @@ class BlockPass(CellPass):
             atomic.write(self.boots.directory / f"{name}.{ending}", text.encode())
         sent = sum(not request.done for request in requests)
         self.steps.append(
-            StepRecord(
-                step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"]
-            )
+            StepRecord(step=step_id, repetition=step.repetition, file=name, requests=sent, lost=header["lost"])
         )
 
 
@@ -323,9 +317,7 @@ def _record(file: BinaryIO, place: int, dilation: float) -> tuple[dict[str, Any]
     try:
         header = json.loads(file.read(HEADER_BYTES).rstrip(b"\0"))
         size, lost, drives = header["bytes"], header["lost"], header["drives"]
-        named = all(
-            isinstance(number, str) and number.isascii() and number.isalnum() for number in drives.values()
-        )
+        named = all(isinstance(number, str) and number.isascii() and number.isalnum() for number in drives.values())
         if not (0 <= size <= RECORD_BYTES - HEADER_BYTES and lost >= 0 and named):
             raise ValueError
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

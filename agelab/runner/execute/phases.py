@@ -159,9 +159,7 @@ class CellBoots:
         """What new disks have in them, by their places: the maps of drives that were used."""
         store, progress = self.launcher.guests.store, self.launcher.guests.progress
         used_drives = self.spec.disk.used(self.spec.run_seed)
-        return {
-            place: Content(used.obtain(one, store, progress), one.at) for place, one in used_drives.items()
-        }
+        return {place: Content(used.obtain(one, store, progress), one.at) for place, one in used_drives.items()}
 
     def output_disk(self, phase: Phase) -> tuple[MemoryDisk, ...]:
         """Return the disk that takes what a phase's steps print; none where nothing is read of it."""
@@ -447,9 +445,7 @@ class PhaseRunner:
         """Boot until the harness has ended the phase. Raises PhaseAborted where it does not come to its end."""
         fork = self.phase.fork_of
         if fork and fork != AGED and not self.boots.forks.exists(fork):
-            self.progress.judge(
-                CellStatus(Status.FAILED, f"{self.phase.name}: what it starts from was not prepared")
-            )
+            self.progress.judge(CellStatus(Status.FAILED, f"{self.phase.name}: what it starts from was not prepared"))
             raise PhaseAborted
         with self._disks():
             start: BootStart | None = BootStart(mounted=self.progress.mounts.get(fork or ""))
@@ -540,9 +536,7 @@ class PhaseRunner:
             failures = [
                 failure.model_copy(
                     update={
-                        "said": step_output.last_words(
-                            disk.path, kept, failure.step, failure.repetition, failure.said
-                        )
+                        "said": step_output.last_words(disk.path, kept, failure.step, failure.repetition, failure.said)
                     }
                 )
                 for failure in failures

@@ -100,9 +100,7 @@ def run_kernels(
     Raises as ``run`` does for what concerns all of them.
     """
     if options.control or options.disk or options.real_disks:
-        raise InputError(
-            "several kernels take a scenario on modelled drives: no --control, --disk or real disks"
-        )
+        raise InputError("several kernels take a scenario on modelled drives: no --control, --disk or real disks")
     if options.until_decided:
         raise InputError("--seeds auto takes one kernel: which seeds the others have could not be decided")
     progress = progress or Progress()
@@ -375,9 +373,7 @@ def _longest_first(waiting: Sequence[tuple[StartedRun, int]], before: Took) -> l
     return sorted(waiting, key=cost, reverse=True)
 
 
-def _at_a_time(
-    jobs: Callable[[], int], cells: Sequence[Callable[[], None]], abandon: Callable[[], None]
-) -> None:
+def _at_a_time(jobs: Callable[[], int], cells: Sequence[Callable[[], None]], abandon: Callable[[], None]) -> None:
     """Run the cells in this order, as many at a time as ``jobs`` says then: other hosts come and go.
 
     An error or an interrupt calls ``abandon``, which ends the guests that run.

@@ -89,9 +89,7 @@ class BlockChange:
             elif key in _PARAMETERS:
                 settings["parameters"] = {**settings["parameters"], key: _given(value)}
         if settings["scheduler"]["value"] == "none" and "requests" in self.numbers:
-            raise InputError(
-                f"{OPTION}: scheduler none holds no requests: leave requests out, or name another"
-            )
+            raise InputError(f"{OPTION}: scheduler none holds no requests: leave requests out, or name another")
         try:
             changed = BlockLayer.model_validate(settings)
         except ValidationError as error:
@@ -132,9 +130,7 @@ def is_served_by_ext4(filesystem: Filesystem) -> bool:
 
 def _beyond(numbers: Mapping[str, int]) -> list[str]:
     """Return what is wrong with numbers that no machine or scheduler decides on."""
-    problems = [
-        f"{key} is {numbers[key]}, and not 1 to 100" for key in DIRTY if not 1 <= numbers.get(key, 1) <= 100
-    ]
+    problems = [f"{key} is {numbers[key]}, and not 1 to 100" for key in DIRTY if not 1 <= numbers.get(key, 1) <= 100]
     blocks = numbers.get(INODES, 0)
     if blocks & (blocks - 1) or blocks > MAX_INODE_BLOCKS:
         problems.append(f"{INODES} is {blocks}: it is 0 or a power of two, {MAX_INODE_BLOCKS} at most")

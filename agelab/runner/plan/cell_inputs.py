@@ -143,8 +143,7 @@ def evaluated_by(spec: CellSpec) -> str:
     Those are the files of its filesystems and of its programs.
     """
     filesystems = [
-        filesystem.model_dump(mode="json") if filesystem else None
-        for filesystem in (spec.filesystem, spec.companion)
+        filesystem.model_dump(mode="json") if filesystem else None for filesystem in (spec.filesystem, spec.companion)
     ]
     workload = spec.workload
     programs = {name: program.model_dump(mode="json") for name, program in workload.programs.items()}

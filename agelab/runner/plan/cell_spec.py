@@ -208,9 +208,7 @@ class CellSpec:
     @property
     def history(self) -> History | None:
         """The history of the disk at this cell's scale, in a scenario of histories."""
-        chosen = next(
-            (history for history in self.scenario.histories if history.name == self.variant.history), None
-        )
+        chosen = next((history for history in self.scenario.histories if history.name == self.variant.history), None)
         return chosen.at_shrink(self.shrink) if isinstance(chosen, Pulled) else chosen
 
     @property
@@ -290,9 +288,7 @@ class CellSpec:
         """What shakes the schedule: 63 bits that draw, and the nanosecond from which on, that of the first step."""
         if not self.schedule:
             return None
-        digest = hashlib.sha256(
-            f"agelab schedule {self.schedule} of run seed {self.run_seed}".encode()
-        ).digest()
+        digest = hashlib.sha256(f"agelab schedule {self.schedule} of run seed {self.run_seed}".encode()).digest()
         return f"{int.from_bytes(digest[:8], 'big') >> 1}:{round((self.start_at or 0) * 1e9)}"
 
     def cut_at(self, first: float, last: float) -> float:

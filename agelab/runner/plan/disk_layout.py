@@ -58,9 +58,7 @@ class PartitionTable:
         sectors = size // SECTOR
         if not self.drives[drive].has_places:
             return self._append(drive, Partition(0, sectors))
-        return self._append(
-            drive, _fitting(self.drives[drive], self.partitions[drive][part].end, sectors, "behind")
-        )
+        return self._append(drive, _fitting(self.drives[drive], self.partitions[drive][part].end, sectors, "behind"))
 
     def add_innermost(self, number: int, sectors: int) -> PartitionPlace:
         """Add a partition in the free place that is nearest to the drive's inner end."""
@@ -160,9 +158,7 @@ class DiskLayout:
     def used(self, run_seed: int) -> dict[int, UsedDrive]:
         """Return how drives were used before their first boot, by the place in ``memory_disks`` that has the map."""
         places = self._places()
-        drives = {
-            places.get((index, 0)): drive.used(run_seed, index) for index, drive in enumerate(self.drives)
-        }
+        drives = {places.get((index, 0)): drive.used(run_seed, index) for index, drive in enumerate(self.drives)}
         return {place: used for place, used in drives.items() if place is not None and used}
 
     @property
@@ -352,9 +348,7 @@ def _drives(
     listed = {part.drive for part in disk.partitions}
     drives = []
     for place, number in enumerate(numbers):
-        member = next(
-            member for member, where in zip(layout.members, places, strict=True) if where.drive == number
-        )
+        member = next(member for member, where in zip(layout.members, places, strict=True) if where.drive == number)
         if place < len(specs):
             spec = specs[place]
         elif member.drive and not (specs and specs[-1].name == MODEL_NONE):

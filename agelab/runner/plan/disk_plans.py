@@ -43,9 +43,7 @@ def mkfs(spec: CellSpec, made_by: str, name: str = UNDER_TEST) -> list[str]:
     return fill_in(command, name, {"{uuid}": uuid})
 
 
-def mount_and_umount(
-    spec: CellSpec, name: str, mount_point: str, *, read_only: bool = False
-) -> dict[str, list[str]]:
+def mount_and_umount(spec: CellSpec, name: str, mount_point: str, *, read_only: bool = False) -> dict[str, list[str]]:
     """Return the commands that mount and unmount a filesystem of the cell's kind."""
     # A variant's options say how it is written; some of them are refused where nothing may be written (data=journal).
     options = () if read_only else spec.variant.mount_options
@@ -106,9 +104,7 @@ def _is_without_journal(spec: CellSpec) -> bool:
     """Return True where mkfs leaves ext4's journal out: its driver then takes no word of commits."""
     made = spec.filesystem.mkfs_command(spec.defaults, spec.variant.mkfs_options_for(spec.defaults))
     features = [word for at, word in enumerate(made) if made[at - 1] == "-O"]
-    of_journal = [
-        word for word in ",".join(features).split(",") if word.lstrip("^") in ("none", "has_journal")
-    ]
+    of_journal = [word for word in ",".join(features).split(",") if word.lstrip("^") in ("none", "has_journal")]
     return is_served_by_ext4(spec.filesystem) and of_journal[-1:] in (["none"], ["^has_journal"])
 
 

@@ -181,9 +181,7 @@ def _passes(scenario: Scenario) -> list[tuple[str, Experiment, tuple[str, ...] |
     ]
     for trace in scenario.traces:
         traced = [experiment for experiment in scenario.experiments if experiment.traced]
-        passes += [
-            (str(StepId(experiment.name, (trace.name,))), experiment, trace.options) for experiment in traced
-        ]
+        passes += [(str(StepId(experiment.name, (trace.name,))), experiment, trace.options) for experiment in traced]
     return passes
 
 
@@ -199,7 +197,5 @@ def _performing(experiment: Experiment, corpus: Corpus) -> StepPlan:
 
 
 def _preparing(experiment: Experiment, corpus: Corpus) -> StepPlan:
-    action = Action(
-        name=PREPARING, run=experiment.prepare, deadline=experiment.deadline, origin=experiment.origin
-    )
+    action = Action(name=PREPARING, run=experiment.prepare, deadline=experiment.deadline, origin=experiment.origin)
     return StepPlan.of(action, 1, corpus)

@@ -163,9 +163,7 @@ class DriveFailure:
             raise InputError(f"{self}: layout {layout.name} has {len(disk.members)} members, from 0")
         drive = disk.drives[disk.members[self.drive][0]]
         if drive.profile is None:
-            raise InputError(
-                f"{self}: {drive.spec} is not modelled: only a modelled drive can stop answering"
-            )
+            raise InputError(f"{self}: {drive.spec} is not modelled: only a modelled drive can stop answering")
 
     def mark(self, steps: Sequence[StepPlan]) -> tuple[StepPlan, ...]:
         """Say in which repetition it happens. Raises InputError where there is no such repetition."""

@@ -64,9 +64,7 @@ def carried(files: Brought) -> dict[str, bytes]:
     ours = {f"{TOOLS}/{name}" for name in OWN_TOOLS}
     places = (f"{TOOLS}/", f"{BROUGHT}/")
     return {
-        f"{CARRIED}{name}": data
-        for name, data in files.files.items()
-        if name.startswith(places) and name not in ours
+        f"{CARRIED}{name}": data for name, data in files.files.items() if name.startswith(places) and name not in ours
     }
 
 

@@ -153,18 +153,13 @@ def needs(
     )
 
 
-def needs_of(
-    request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1
-) -> RunNeeds:
+def needs_of(request: RunRequest, specs: Sequence[CellSpec], corpora: Sequence[Corpus], kernels: int = 1) -> RunNeeds:
     """Return what the cells of a request take of the host."""
     copies = copies_of_disk(request, max((corpus.parts or 0 for corpus in corpora), default=0))
     kept = len(specs) if request.options.keep_disk else 0
     beside = 0
     if request.options.guest_clock == "virtual" and request.options.measure:
-        alike = {
-            (id(spec.scenario), corpus.parts): (spec, corpus)
-            for spec, corpus in zip(specs, corpora, strict=True)
-        }
+        alike = {(id(spec.scenario), corpus.parts): (spec, corpus) for spec, corpus in zip(specs, corpora, strict=True)}
         beside = max(_beside(spec, corpus) for spec, corpus in alike.values())
     return needs(specs, corpora, copies=copies, kept=kept, kernels=kernels, beside=beside)
 

@@ -107,11 +107,7 @@ class ControlJournal:
 
     def end(self, line: ControlLine, repetition: int, end: End, samples: list[Sample]) -> None:
         """Note that a cell has ended, and add the seconds of its test to the results."""
-        took = [
-            sample.value
-            for sample in samples
-            if (sample.step, sample.metric) == (line.test.lower(), "elapsed")
-        ]
+        took = [sample.value for sample in samples if (sample.step, sample.metric) == (line.test.lower(), "elapsed")]
         if end.status is Status.OK and took and took[0] is not None:
             _append(self.results, f"{line.test} {line.filesystem} {took[0]:.6f}")
         why = f": {end.why}" if end.why else ""

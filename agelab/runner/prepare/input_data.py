@@ -98,9 +98,7 @@ def _check_points(spec: CellSpec, name: str, parts: int) -> None:
     if curve is None:
         return
     if curve.after != "each" and (beyond := [point for point in curve.after if point > parts]):
-        raise InputError(
-            f"history {name} has {parts} points, scenario {spec.scenario.name} wants {beyond[0]}"
-        )
+        raise InputError(f"history {name} has {parts} points, scenario {spec.scenario.name} wants {beyond[0]}")
     most = (MEMORY_SLOTS - OTHER_DISKS) // (2 * len(spec.disk.members))
     points = parts if curve.after == "each" else len(curve.after)
     if curve.tested_on and points > most:

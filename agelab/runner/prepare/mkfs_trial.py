@@ -31,9 +31,7 @@ Trial = tuple[tuple[str, ...], int]
 """A command, and the bytes of the disk."""
 
 
-def try_options(
-    specs: Sequence[CellSpec], image: Image, store: Store, progress: Notify
-) -> tuple[CellSpec, ...]:
+def try_options(specs: Sequence[CellSpec], image: Image, store: Store, progress: Notify) -> tuple[CellSpec, ...]:
     """Return the cells; those whose options mkfs refuses know its words (``refused``).
 
     Raises InputError for options that are refused in every combination, with a line for each of them.
@@ -73,9 +71,7 @@ class _Trials:
         plain = replace(spec, variant=spec.variant.model_copy(update={"chosen_mkfs_options": ()}))
         takes_files, usual = self._answer(plain)
         taken, output = self._answer(spec) if takes_files else (True, "")
-        own = [
-            line.strip() for line in output.splitlines() if line.strip() and line not in usual.splitlines()
-        ]
+        own = [line.strip() for line in output.splitlines() if line.strip() and line not in usual.splitlines()]
         return "" if taken else (own[0][:LONGEST] if own else "it says nothing")
 
     def _answer(self, spec: CellSpec) -> tuple[bool, str]:

@@ -74,11 +74,7 @@ class MadeParts:
             proved=filesystems_made(specs),
             packages=self.request.packages,
             suite=selected.scenario.suite,
-            programs={
-                program.name: program.proof
-                for program in selected.workload.programs.values()
-                if program.proof
-            },
+            programs={program.name: program.proof for program in selected.workload.programs.values() if program.proof},
             progress=self.say,
         )
         return image, mkfs_trial.try_options(specs, image, self.store, self.say)
@@ -176,9 +172,7 @@ def ask_packages(request: RunRequest, claims: tuple[DriveClaim, ...], store: Sto
         packer.resolve_package(store)
 
 
-def ask_all_packages(
-    request: RunRequest, claims: tuple[DriveClaim, ...], store: Store, progress: Notify
-) -> None:
+def ask_all_packages(request: RunRequest, claims: tuple[DriveClaim, ...], store: Store, progress: Notify) -> None:
     """Resolve all packages that are in the keys of a run's cells. Raises as making it would."""
     roots.resolve_packages(*root_of(request), store)
     qemu.resolve_packages(store, request.options.suite_of_qemu)

@@ -71,9 +71,7 @@ class RunManifest(Frozen):
     modules: dict[str, ModulePackages] = Field(
         default={}, description="what the modules of a filesystem were built of, by its name"
     )
-    tools: BuildRoot | None = Field(
-        description="what the guest's own programs and QEMU's libraries were built with"
-    )
+    tools: BuildRoot | None = Field(description="what the guest's own programs and QEMU's libraries were built with")
     sources: dict[str, CorpusRecord] = Field(
         description="by history, which of a scenario with a corpus has no name; with @2 behind it of corpus seed 2, "
         "where that is not the run's first"
@@ -115,9 +113,7 @@ def of_run(run: RunDirectory) -> RunManifest:
     path = run.path / MADE_OF
     made = read(path, RunManifest) if path.exists() else None
     if made is None or not made.resolutions:
-        raise InputError(
-            f"{run.name} was made by an older agelab: it did not record its packages", hint="run it again"
-        )
+        raise InputError(f"{run.name} was made by an older agelab: it did not record its packages", hint="run it again")
     return made
 
 
@@ -140,9 +136,7 @@ def module_packages(request: RunRequest, kernel: NamedKernel, store: Store) -> d
     for filesystem in filesystems_of(request):
         if filesystem.module_source:
             with suppress(NoHeaders):
-                packages[filesystem.name] = dkms.resolve_packages(
-                    kernel, filesystem, filesystem.module_source, store
-                )
+                packages[filesystem.name] = dkms.resolve_packages(kernel, filesystem, filesystem.module_source, store)
     return packages
 
 
@@ -194,9 +188,7 @@ def _source(request: RunRequest, spec: CellSpec, corpus: Corpus) -> CorpusRecord
 
 def profiles(specs: Sequence[CellSpec]) -> Profiles:
     """Return the data files that these cells follow."""
-    filesystems = [
-        filesystem for spec in specs for filesystem in (spec.filesystem, spec.companion) if filesystem
-    ]
+    filesystems = [filesystem for spec in specs for filesystem in (spec.filesystem, spec.companion) if filesystem]
     layouts = [spec.disk.layout for spec in specs]
     drives = [drive.profile for spec in specs for drive in spec.disk.drives if drive.profile]
     return Profiles(
@@ -219,9 +211,7 @@ def write(run: RunDirectory, request: RunRequest, specs: Sequence[CellSpec], mad
     write_sealed(run.path / PROFILES, profiles(specs))
     if request.control:
         file = request.control
-        scripts = ControlScripts.model_construct(
-            name=file.path.name, text=file.text, scripts=dict(file.scripts)
-        )
+        scripts = ControlScripts.model_construct(name=file.path.name, text=file.text, scripts=dict(file.scripts))
         write_sealed(run.path / CONTROL, scripts)
     if jobs := {**request.selection.workload.jobs, **request.selection.profiles, **kept}:
         write_sealed(run.path / JOBS, JobFiles.model_construct(jobs=jobs))

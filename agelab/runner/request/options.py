@@ -211,9 +211,7 @@ class RunOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: str | None = Field(default=None, description="scenario, scenario-variant, or a scenario file")
-    directory: str = Field(
-        default_factory=lambda: str(Path.cwd()), description="relative paths start here; absolute"
-    )
+    directory: str = Field(default_factory=lambda: str(Path.cwd()), description="relative paths start here; absolute")
     of_plan: bool = Field(
         default=False,
         exclude=True,
@@ -251,8 +249,8 @@ class RunOptions(BaseModel):
             common=True, affects="cells", level="calibrate",
         ),
     ] = (1,)  # fmt: skip
-    until_decided: Annotated[bool, Option(affects="cells", here="--seeds auto decides after each look")] = (
-        Field(default=False, description='set by seeds="auto": seeds are added')
+    until_decided: Annotated[bool, Option(affects="cells", here="--seeds auto decides after each look")] = Field(
+        default=False, description='set by seeds="auto": seeds are added'
     )
     trace: Annotated[bool, Option("Also run the experiments under strace.", level="calibrate")] = False
     scale: Annotated[
@@ -554,9 +552,7 @@ class RunOptions(BaseModel):
     def not_timed(self) -> str:
         """Why its times are none; empty where they are some machine's."""
         if self.takes_turns:
-            return (
-                f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
-            )
+            return f"{NOT_TIMED}: the clock counts the instructions of {self.vcpus} processors, which take turns"
         return f"{NOT_TIMED}: the guest's schedule is shaken, and its clock jumps" if self.schedule else ""
 
     @property
@@ -605,9 +601,7 @@ class RunOptions(BaseModel):
 
     def of_worker(self) -> Self:
         """Return the options of a plan as a host takes them that runs cells of another's run."""
-        decided = {
-            name: value.default for name, value in type(self).model_fields.items() if name in OF_COORDINATOR
-        }
+        decided = {name: value.default for name, value in type(self).model_fields.items() if name in OF_COORDINATOR}
         return self.changed(**decided, of_plan=True)
 
     def require_shareable(self) -> None:
@@ -675,9 +669,7 @@ class RunOptions(BaseModel):
     def from_words(cls, command: Mapping[str, Any]) -> Self:
         """Return the options that ``to_plan`` gave. Raises InputError as ``from_plan`` does."""
         words = command["options"]
-        if strange := [
-            name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value
-        ]:
+        if strange := [name for name, value in words.items() if name not in OPTIONS.keys() | FORMER and value]:
             raise InputError(f"the run was begun with {option(strange[0])}, which this agelab does not know")
         known = {name: value for name, value in words.items() if name in OPTIONS}
         name = None if words.get("control") else command["name"]
@@ -692,14 +684,8 @@ class RunOptions(BaseModel):
     def arguments(self) -> list[str]:
         """Return the arguments of ``agelab run`` (``agelab age`` where nothing is measured) that ask for the same."""
         implied = () if self.measure else ("keep_disk",)
-        given = {
-            name: word
-            for name, word in self.set_options().items()
-            if OPTIONS[name].help and name not in implied
-        }
-        words = (
-            [option(name)] if word is True else [option(name), str(word)] for name, word in given.items()
-        )
+        given = {name: word for name, word in self.set_options().items() if OPTIONS[name].help and name not in implied}
+        words = ([option(name)] if word is True else [option(name), str(word)] for name, word in given.items())
         return [*([self.name] if self.name else []), *(part for words in words for part in words)]
 
     def named_again(self) -> list[str]:
@@ -870,9 +856,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     ),
     OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
     OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
-    OptionConflict(
-        "trial", ("until_decided",), "--check runs one cell, which decides nothing: leave --check out"
-    ),
+    OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave --check out"),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
         "control",

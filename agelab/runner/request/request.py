@@ -40,9 +40,7 @@ def require_measure(measure: Measure, selected: Selection) -> None:
         raise unknown("metric", measure.metric, metrics)
     scenario = selected.scenario
     own = [step.name for step in (*scenario.actions(), *scenario.tests)]
-    own += [experiment.name for experiment in scenario.experiments] + (
-        [PREPARING] if scenario.experiments else []
-    )
+    own += [experiment.name for experiment in scenario.experiments] + ([PREPARING] if scenario.experiments else [])
     there = [*dict.fromkeys([ALL_STEPS.step, *own, CONTROL_COPY, *IMPLICIT])]
     if StepId.parse(measure.step).plain_name not in there:
         raise unknown("step", measure.step, there, f"in {scenario.name}")
@@ -142,9 +140,7 @@ class RunRequest:
         if self.control is None:
             whole, variants = self.selection.scenario, self.selection.variants
             return [
-                (whole.of(variant), variant, seeds, None)
-                for variant in variants
-                for seeds in self.options.repetitions
+                (whole.of(variant), variant, seeds, None) for variant in variants for seeds in self.options.repetitions
             ]
         seeded: list[tuple[Scenario, Variant, Seeds, ControlLine | None]] = []
         [corpus] = self.options.corpora
@@ -315,9 +311,7 @@ def _readers(options: RunOptions) -> int:
     """Return who may read the user's own scenario file, or control file with the scripts beside it."""
     if options.control is not None:
         control = Path(options.control)
-        return (
-            readers.of_files(control, *control.parent.glob("*.sh")) if control.exists() else readers.EVERYBODY
-        )
+        return readers.of_files(control, *control.parent.glob("*.sh")) if control.exists() else readers.EVERYBODY
     own = Path(options.name or "")
     return readers.of_files(own) if own.suffix == ".toml" and own.exists() else readers.EVERYBODY
 
@@ -355,9 +349,7 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
         if history.name in used and fixed:
             raise InputError(f"{which}: history {history.name} is the same for every corpus seed: name one")
     words = [step.run for step in (*scenario.actions(), *scenario.tests)]
-    words += [
-        word for experiment in scenario.experiments for word in (experiment.prepare, experiment.perform)
-    ]
+    words += [word for experiment in scenario.experiments for word in (experiment.prepare, experiment.perform)]
     drawn = any("CORPUS_SEED" in word for word in words)
     scattered = scenario.beside and (scenario.beside.scattered or options.source == "scattered")
     if options.corpus and not (drawn or scattered):
@@ -370,11 +362,7 @@ def _require_use_of_corpora(options: RunOptions, selected: Selection) -> None:
 def _fit(options: RunOptions, scenario: Scenario) -> None:
     """Refuse options that this scenario has no use for."""
     which, real = f"scenario {scenario.name}", options.real_disks
-    if (
-        options.corpus
-        and scenario.histories
-        and not any(isinstance(history, Pulled) for history in scenario.histories)
-    ):
+    if options.corpus and scenario.histories and not any(isinstance(history, Pulled) for history in scenario.histories):
         raise InputError(f"--corpus: {which} has histories, no corpus", hint="your own history: --log")
     if scenario.tests_at_points and (real or options.disk):
         why = f"{real[0]} cannot be forked" if real else "--disk starts from a disk whose history is over"

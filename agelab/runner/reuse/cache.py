@@ -42,9 +42,7 @@ def of_environment() -> Place | None:
     if scheme in ("http", "https"):
         return HttpPlace(value)
     if scheme:
-        raise InputError(
-            f"{CACHE}: {scheme}:// is not spoken here", hint="name a directory, or a server by http(s)://"
-        )
+        raise InputError(f"{CACHE}: {scheme}:// is not spoken here", hint="name a directory, or a server by http(s)://")
     return DirectoryPlace(Path(value))
 
 
@@ -93,9 +91,7 @@ class DirectoryPlace:
     def __init__(self, directory: Path) -> None:
         """Raises InputError where it is not there: it may be a share that is not mounted."""
         if not directory.is_dir():
-            raise InputError(
-                f"AGELAB_CACHE: {directory} is no directory", hint="make it, or mount what it stands for"
-            )
+            raise InputError(f"AGELAB_CACHE: {directory} is no directory", hint="make it, or mount what it stands for")
         self._directory = directory.absolute()
         self.name = str(directory)
 

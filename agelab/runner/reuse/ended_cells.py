@@ -59,11 +59,7 @@ class CellKey(NamedTuple):
     @classmethod
     def of(cls, end: End) -> "CellKey | None":
         """Return the key of an ended cell; None where it stands for no other (no digest, an older agelab)."""
-        return (
-            cls(end.inputs_key, end.evaluated_by)
-            if end.inputs_key and end.digest and end.evaluated_by
-            else None
-        )
+        return cls(end.inputs_key, end.evaluated_by) if end.inputs_key and end.digest and end.evaluated_by else None
 
 
 class OtherKey(Refused):

@@ -45,9 +45,7 @@ def _figures(*figures: Sourced, by: str = " / ") -> str:
 def _disk(drive: Drive, medium: RotatingDisk) -> Iterable[str]:
     yield f"{medium.rpm.value}, {_figures(medium.heads)}"
     yield _figures(medium.outer_mb_s, medium.inner_mb_s)
-    yield _figures(
-        *(medium.track_to_track_ms, medium.average_ms, medium.full_stroke_ms, medium.write_average_ms)
-    )
+    yield _figures(*(medium.track_to_track_ms, medium.average_ms, medium.full_stroke_ms, medium.write_average_ms))
     yield from (_figures(drive.cache.kib), drive.interface.name, _figures(drive.queue_depth))
 
 

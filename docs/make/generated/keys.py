@@ -135,20 +135,14 @@ class _Kind:
             if len(tables) > 1:
                 words = (self._link(name, _words(name, self._types[name])) for name in tables)
             several = dict.fromkeys(words)
-            return " or ".join(
-                word for word in several if word != WORDS["integer"] or WORDS["number"] not in several
-            )
+            return " or ".join(word for word in several if word != WORDS["integer"] or WORDS["number"] not in several)
         if "const" in schema:
             return code(str(schema["const"]))
         if "enum" in schema:
             return ", ".join(code(str(value)) for value in schema["enum"] if value != "")
         if schema.get("type") == "array":
             items = schema.get("items") or (schema.get("prefixItems") or [{}])[0]
-            count = (
-                f"{schema['maxItems']} times "
-                if "prefixItems" in schema and schema.get("maxItems")
-                else "list of "
-            )
+            count = f"{schema['maxItems']} times " if "prefixItems" in schema and schema.get("maxItems") else "list of "
             return f"{count}{self._type(items)}" if items else "list"
         if schema.get("type") == "object":
             [inner] = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")][:1]

@@ -31,9 +31,7 @@ def table_of_options() -> str:
             [
                 f"`{variable}=`",
                 f"`{option(name)}`",
-                re.sub(r"docs/((?:[\w-]+/)*([\w-]+)\.md)", r"[\2](\1)", OPTIONS[name].help).replace(
-                    "<", "\\<"
-                ),
+                re.sub(r"docs/((?:[\w-]+/)*([\w-]+)\.md)", r"[\2](\1)", OPTIONS[name].help).replace("<", "\\<"),
                 CHANGES[OPTIONS[name].affects],
                 TAKEN[OPTIONS[name].level],
             ]

@@ -112,9 +112,7 @@ def _open_point(point: Unstated) -> str:
 def _published(scenario: Scenario) -> Iterator[str]:
     study = published.read_study(scenario.name)
     yield "## Published tables and claims\n"
-    rows = (
-        [plain(use.id), plain(use.about), str(len(study.figures.of(use.id)))] for use in study.claims.tables
-    )
+    rows = ([plain(use.id), plain(use.about), str(len(study.figures.of(use.id)))] for use in study.claims.tables)
     yield table(["table", "about", "figures here"], rows)
     file = code(f"scenarios/published/{scenario.name}.claims.toml")
     yield f"Its {len(study.claims.claims)} claims, each with its test, are in {file}; `agelab replicate` judges them.\n"

@@ -58,8 +58,7 @@ def _section(
         also_of_make = [record for record in described if record[0].split()[0] in OF_MAKE]
         described = [record for record in described if record not in also_of_make]
         shapes = [
-            code(shape).replace("\\|", "|")
-            + (f" ({code(found[1])})" if (found := DEFAULT.search(meaning)) else "")
+            code(shape).replace("\\|", "|") + (f" ({code(found[1])})" if (found := DEFAULT.search(meaning)) else "")
             for shape, meaning in also_of_make
         ]
         yield f"[Options](../options.md) says what these mean; defaults are in brackets: {', '.join(shapes)}.\n"

@@ -32,9 +32,7 @@ def _disk(pieces: int) -> tuple[ExtentMap, FreeSpace]:
             if at < 2048 <= at + 200:
                 at = 2112
     for number, extents in enumerate(places):
-        files.append(
-            FileMap(f"file-{number}", 12 + number, lengths[number] * BLOCK, 0, 1, tuple(extents), None)
-        )
+        files.append(FileMap(f"file-{number}", 12 + number, lengths[number] * BLOCK, 0, 1, tuple(extents), None))
     free.append((at * BLOCK, SIZE - at * BLOCK))
     return ExtentMap(BLOCK, "fiemap", tuple(files)), FreeSpace(SIZE, tuple(free), OWN)
 

@@ -44,9 +44,7 @@ HOST = {
 COPY = {"plan": {"steps": [{"name": "copy", "run": "cp -r a b"}]}}
 
 
-def ran(
-    home: Path, values: Values, *, jobs: Jobs = 1, inputs: dict[str, Any] = COPY, **more: Any
-) -> RunDirectory:
+def ran(home: Path, values: Values, *, jobs: Jobs = 1, inputs: dict[str, Any] = COPY, **more: Any) -> RunDirectory:
     """A run of the wall clock on HOST, or on one that differs from it by ``more``."""
     return made(home, {"ext4": values}, jobs=jobs, inputs=inputs, **more)
 
@@ -100,9 +98,7 @@ def record(home: Path) -> Path:
     return path
 
 
-def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(
-    guests: Guests, cli: Cli, home: Path
-) -> None:
+def test_all_seeds_run_twice_and_what_they_differ_by_is_recorded(guests: Guests, cli: Cli, home: Path) -> None:
     shown = wall(cli)
     first, second = guests.asked
     assert first == second and first.seeds == (1, 2, 3, 4, 5)
@@ -135,9 +131,7 @@ def test_the_widest_of_several_calibrations_counts_and_the_same_one_again_replac
     [one] = known.calibrations
     wider = one.floors[0].widest.model_copy(update={"second": (1.0, 1.2, 1.2, 1.2, 2.4)})
     floor = one.floors[0].model_copy(update={"widest": wider})
-    calibration.record_calibration(
-        store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)})
-    )
+    calibration.record_calibration(store, known.host, one.model_copy(update={"scenario": "other", "floors": (floor,)}))
     assert len(calibration.read_records(home)[0].calibrations) == 2
     assert calibration.host_floors(home, plan).shares["copy", "elapsed"] == Fraction("1.4") / Fraction("1.2")
 
@@ -198,9 +192,7 @@ def test_a_cell_that_is_not_ok_leaves_too_few(guests: Guests, cli: Cli, home: Pa
     assert "nothing is recorded: no five run seeds" in shown and not (home / "floors").exists()
 
 
-def test_real_drives_are_held_from_the_first_run_to_the_last(
-    guests: Guests, cli: Cli, tmp_path: Path
-) -> None:
+def test_real_drives_are_held_from_the_first_run_to_the_last(guests: Guests, cli: Cli, tmp_path: Path) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(1 << 20))
     cli.out("calibrate", "aging-ext4", "--disks", f"file:{image}")
@@ -210,8 +202,7 @@ def test_real_drives_are_held_from_the_first_run_to_the_last(
         file.seek(1080)
         file.write(b"\x53\xef")  # ext2's magic number
     assert (
-        "holds data: ext" in cli.err("calibrate", "aging-ext4", "--disks", f"file:{image}")
-        and len(guests.asked) == 2
+        "holds data: ext" in cli.err("calibrate", "aging-ext4", "--disks", f"file:{image}") and len(guests.asked) == 2
     )
 
 
@@ -248,9 +239,7 @@ def test_a_bad_record_is_refused_by_name(
 def test_a_record_under_another_hosts_name_is_refused(guests: Guests, cli: Cli, home: Path) -> None:
     wall(cli)
     path = record(home)
-    path.rename(
-        path.with_name(f"{MeasuredHost(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json")
-    )
+    path.rename(path.with_name(f"{MeasuredHost(kernel='x', processor='y', qemu='z', accelerator='kvm').key}.json"))
     with pytest.raises(InputError, match="it is another host's"):
         calibration.read_records(home)
 
@@ -281,9 +270,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(guests: Guests, cli
         assert both.covers(one.conditions.model_copy(update={"drives": drives})) is fits
 
 
-@pytest.mark.parametrize(
-    "command", [{"options": {"jobs": "two"}}, {"options": {"jobs": -1}}, {"options": [2]}, {}]
-)
+@pytest.mark.parametrize("command", [{"options": {"jobs": "two"}}, {"options": {"jobs": -1}}, {"options": [2]}, {}])
 def test_a_plan_that_says_no_number_of_jobs_has_one(home: Path, command: dict[str, Any]) -> None:
     plan = ran(home, A, vcpus=None).plan().model_copy(update={"command": command})
     conditions = calibration.HostLoad.of(plan)
@@ -325,18 +312,14 @@ def test_a_run_from_before_the_processor_was_recorded_has_no_floors(home: Path) 
     assert calibration.host_floors(home, old).why.startswith("no A/A of this host")
 
 
-def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
-    guests: Guests, cli: Cli, home: Path
-) -> None:
+def test_compare_calls_nothing_slower_below_the_floor_of_the_host(guests: Guests, cli: Cli, home: Path) -> None:
     """B is 1.42 times A, every pair considered, but this host by itself makes 47 % of the larger one."""
     one, other = ran(home, A), ran(home, SLOWER)
     shown = cli.out("compare", one.name, other.name)
     assert "B slower" in shown and "  without a floor of the host: " in shown
     wall(cli)
     shown = cli.out("compare", one.name, other.name)
-    assert "copy 1.20 1.70 1.42 1.15 1.73 below the floor" in [
-        " ".join(line.split()) for line in shown.splitlines()
-    ]
+    assert "copy 1.20 1.70 1.42 1.15 1.73 below the floor" in [" ".join(line.split()) for line in shown.splitlines()]
     assert "without a floor of the host" not in shown
     elsewhere = ran(home, SLOWER, host="another, 1 x CPU")
     shown = cli.out("compare", one.name, elsewhere.name)
@@ -344,9 +327,7 @@ def test_compare_calls_nothing_slower_below_the_floor_of_the_host(
     assert "without a floor of the host: " in shown
 
 
-def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(
-    guests: Guests, cli: Cli, home: Path
-) -> None:
+def test_a_report_calls_nothing_slower_below_the_floor_of_the_host(guests: Guests, cli: Cli, home: Path) -> None:
     run = made(home, {"ext4": A, "xfs": SLOWER})
 
     def verdicts() -> tuple[list[str], str]:
@@ -402,17 +383,13 @@ def test_a_sweep_marks_no_change_below_the_floor_of_the_host(guests: Guests, cli
     assert found["labels"] == [] and {row["word"] for row in found["rows"]} == {None, "below the floor"}
 
 
-def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(
-    guests: Guests, cli: Cli, home: Path
-) -> None:
+def test_a_claim_takes_no_order_from_what_the_host_does_by_chance(guests: Guests, cli: Cli, home: Path) -> None:
     """The study has xfs ahead of ext3 in writing; here it is so by a fifth, and the host by itself makes half."""
 
     def verdict(seeds: int) -> tuple[str, str, str]:
         values = study_runs.printed("tum-2005")
         values["xfs"]["write"] = values["jfs"]["write"] = values["ext3"]["write"] / 1.25
-        study_runs.make(
-            home, "tum-2005", values, seeds=seeds, clock="wall", drives=("model:none",), provenance=HOST
-        )
+        study_runs.make(home, "tum-2005", values, seeds=seeds, clock="wall", drives=("model:none",), provenance=HOST)
         shown = cli.out("replicate", "latest")
         [study] = cli.json("replicate", "latest", "--json")["studies"]
         [claim] = [one for one in study["claims"] if one["id"] == "write-xfs-and-jfs-ahead"]

@@ -54,9 +54,7 @@ def test_a_variant_whose_option_was_not_honoured_is_marked_and_not_judged(home: 
         (seeds(None, None, None, None, None), "copy 1.20 ? B not measured"),
     ],
 )
-def test_a_row_has_both_medians_their_ratio_and_a_verdict(
-    home: Path, cli: Cli, other: Values, row: str
-) -> None:
+def test_a_row_has_both_medians_their_ratio_and_a_verdict(home: Path, cli: Cli, other: Values, row: str) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": other}, inputs={"kernel": "new"})
     shown = cli.out("compare", a, b)
@@ -97,9 +95,7 @@ def test_a_gate_stops_what_is_slower_by_more_than_chance_and_its_margin(
         (seeds(None, None, None, None, None), "skipped"),
     ],
 )
-def test_a_gate_writes_a_case_for_each_step(
-    home: Path, tmp_path: Path, other: Values, kind: str | None
-) -> None:
+def test_a_gate_writes_a_case_for_each_step(home: Path, tmp_path: Path, other: Values, kind: str | None) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": other}, inputs={"kernel": {"release": "new"}})
     file = tmp_path / "gate.xml"
@@ -147,9 +143,7 @@ def test_one_difference_among_seven_comparisons_is_not_known_yet_and_says_how_ma
     a = make(home, {"ext4": ONE}, more=same)
     b = make(home, {"ext4": seeds(2.0, 2.1, 2.2, 2.3, 2.4)}, inputs={"kernel": "new"}, more=same)
     shown = cli.out("compare", a, b)
-    assert "copy 1.20 2.20 1.83 1.54 2.20 not known, +4" in [
-        " ".join(line.split()) for line in shown.splitlines()
-    ]
+    assert "copy 1.20 2.20 1.83 1.54 2.20 not known, +4" in [" ".join(line.split()) for line in shown.splitlines()]
     shown = " ".join(shown.split())
     assert (
         "not known, +4: needs about 4 more seeds on each side, if the spread stays what it is, to be known with 80 %"
@@ -166,10 +160,7 @@ def test_a_table_says_once_which_files_it_is_about_and_how_to_settle_what_is_ope
             for of, name in ((ONE, "old"), (SLOW, "new")))  # fmt: skip
     monkeypatch.setattr("sys.argv", ["/elsewhere/.venv/bin/agelab"])
     shown = cli.out("compare", a, b)
-    assert (
-        "every verdict is about this one set of files: one corpus does not show that it holds for other"
-        in shown
-    )
+    assert "every verdict is about this one set of files: one corpus does not show that it holds for other" in shown
     [line] = [line.strip() for line in shown.splitlines() if "--corpora" in line]
     assert line == "/elsewhere/.venv/bin/agelab run small.toml --seeds 1,2,3,4,5 --corpora 1,2,3,4,5,6"
     a, b = (make(home, {"ext4": seeds(of), "xfs": seeds(of)}, inputs={"kernel": name}, plan={"command": command})
@@ -271,9 +262,7 @@ def test_two_variants_of_one_run(home: Path, cli: Cli) -> None:
 
 def test_a_variant_that_is_not_there_is_named(home: Path, cli: Cli) -> None:
     make(home, {"ext4": ONE})
-    assert "has no variant or layout 'ext3'; it has ext4, single\n" in cli.err(
-        "compare", "latest:ext3", "latest"
-    )
+    assert "has no variant or layout 'ext3'; it has ext4, single\n" in cli.err("compare", "latest:ext3", "latest")
     assert "'latest:' names no variant" in cli.err("compare", "latest:", "latest")
 
 
@@ -326,9 +315,7 @@ def test_another_digest_alone_breaks_the_promise(home: Path, cli: Cli) -> None:
 
 def test_what_is_not_ok_is_left_out_and_named(home: Path, cli: Cli) -> None:
     a = make(home, {"ext4": ONE})
-    b = make(
-        home, {"ext4": {**ONE, 3: None, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None}
-    )
+    b = make(home, {"ext4": {**ONE, 3: None, 4: 99.0, 5: 99.0}}, inputs={"x": 1}, ends={4: Status.HUNG, 5: None})
     shown = cli.out("compare", a, b)
     assert "  left out of the table: B, seed 4: it stopped\n" in shown
     assert "  left out of the table: B, seed 5: not ended\n" in shown
@@ -358,9 +345,7 @@ def test_inputs_are_one_line_each_until_every_place_is_asked_for(home: Path, cli
 
 def test_values_that_python_calls_equal_are_other_inputs() -> None:
     """Their key is the hash of what is written: 1 is not true, and not 1.0."""
-    assert [
-        one.place for one in cell_diff.diff_inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})
-    ] == [
+    assert [one.place for one in cell_diff.diff_inputs({"a": 1, "b": 1, "c": 0}, {"a": True, "b": 1.0, "c": 0})] == [
         "a",
         "b",
     ]
@@ -515,9 +500,7 @@ def test_many_sides_stand_in_parts_of_eighty_columns(home: Path, cli: Cli) -> No
 
 
 def test_three_runs_are_ratios_against_the_first(home: Path, cli: Cli) -> None:
-    runs = [
-        make(home, {"ext4": took, "xfs": ONE}, inputs={"k": n}) for n, took in enumerate((ONE, SLOW, MIDDLE))
-    ]
+    runs = [make(home, {"ext4": took, "xfs": ONE}, inputs={"k": n}) for n, took in enumerate((ONE, SLOW, MIDDLE))]
     shown = lines(cli.out("compare", *runs))
     assert "step A B C" in shown
     assert shown.count("copy 1.20 1.83 slower 1.08 ?") == 1 and shown.count("copy 1.20 1.000 = 1.000 =") == 1
@@ -641,9 +624,7 @@ def test_a_side_without_an_ok_cell_has_no_table(home: Path, cli: Cli) -> None:
     assert "left out of the table: seeds 1,2,3,4,5: it stopped" in shown and "step A C" in lines(shown)
 
 
-def test_a_run_that_goes_on_is_compared_as_far_as_it_is(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_goes_on_is_compared_as_far_as_it_is(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     a = make(home, {"ext4": ONE})
     b = make(home, {"ext4": SLOW}, inputs={"kernel": "new"}, ends={5: None})
     monkeypatch.setattr(RunDirectory, "is_running", lambda self: self.name == b)

@@ -76,9 +76,7 @@ def test_a_place_where_the_claim_cannot_be_tested_says_nothing(home: Path, cli: 
     [{"kernel": "5.10.0"}, {"defaults": "today"}, {"drives": ("model:y",)}, {"machine": "n:low"},
      {"machine": "m:low+scheduler=bfq"}, {"provenance": {"harness": "older"}}],
 )  # fmt: skip
-def test_what_differs_in_more_than_the_band_is_not_held_against_it(
-    home: Path, cli: Cli, other: dict[str, Any]
-) -> None:
+def test_what_differs_in_more_than_the_band_is_not_held_against_it(home: Path, cli: Cli, other: dict[str, Any]) -> None:
     [middle, low] = judged(cli, at(home, "", 3), at(home, ":low", 0.9, **other))
     assert (middle["verdict"], low["verdict"]) == ("not replicated", "replicated")
 
@@ -93,9 +91,8 @@ def test_runs_with_another_block_layer_are_a_column_of_their_own(home: Path, cli
     ]
     [one] = cli.json("replicate", *names, "--json")["studies"]
     assert [side["runs"] for side in one["sides"]] == [[names[0]], [names[1]]]
-    assert (
-        "for the rest: agelab run tum-2005 --block scheduler=bfq --source scattered --instead cold,few\n"
-        in cli.out("replicate", names[1])
+    assert "for the rest: agelab run tum-2005 --block scheduler=bfq --source scattered --instead cold,few\n" in cli.out(
+        "replicate", names[1]
     )
 
 

@@ -51,9 +51,7 @@ def test_the_sums_of_tum_are_those_of_its_tests(variant: str) -> None:
         ("aging", ("full", "btrfs", "single", "fill", "fullness"), "0.86"),
     ],
 )
-def test_a_figure_is_where_the_study_has_it(
-    name: str, place: tuple[str, str, str, str, str], value: str
-) -> None:
+def test_a_figure_is_where_the_study_has_it(name: str, place: tuple[str, str, str, str, str], value: str) -> None:
     assert STUDIES[name].figures.by_place[place].exact == Fraction(value)
 
 
@@ -85,9 +83,7 @@ NEAR = re.compile(
     r"\b(near|(?<!one and )the same|differ little|about|close|level|equals?|lead .* small|"
     r"(?<!times )as (fast|long) as)\b"
 )
-FAR = re.compile(
-    r"\b(far (ahead|behind|slower|longer)|by far|much of|gains much|clear|is large|many times)\b"
-)
+FAR = re.compile(r"\b(far (ahead|behind|slower|longer)|by far|much of|gains much|clear|is large|many times)\b")
 NOT = re.compile(r"\b(not far|no .* far)\b")
 
 
@@ -141,11 +137,7 @@ def band(claim: Claim) -> tuple[float | None, float] | None:
 
 def claims(chosen: Callable[[Claim], bool]) -> pytest.MarkDecorator:
     """Run a test for each claim that can be tested and is chosen."""
-    found = [
-        pytest.param(claim, id=f"{one.name} {claim.id}")
-        for one, claim in CLAIMS
-        if claim.test and chosen(claim)
-    ]
+    found = [pytest.param(claim, id=f"{one.name} {claim.id}") for one, claim in CLAIMS if claim.test and chosen(claim)]
     return pytest.mark.parametrize("claim", found)
 
 
@@ -199,9 +191,7 @@ def test_what_equal_inputs_make_true_is_not_replicated_by_them() -> None:
 def test_the_aging_claims_name_variants_and_steps_of_the_scenarios() -> None:
     """Figures are checked when the files are read; what the study does not print can be checked here alone."""
     one = STUDIES["aging"]
-    scenarios = {
-        name: toml_files.read(toml_files.SCENARIOS / f"{name}.toml", Scenario) for name in ("aging", "space")
-    }
+    scenarios = {name: toml_files.read(toml_files.SCENARIOS / f"{name}.toml", Scenario) for name in ("aging", "space")}
     # No kernel of Debian's has reiser4: a run names it (FS=reiser4).
     variants = {variant.name for variant in scenarios["aging"].variants} | {"reiser4"}
     for claim in one.claims.claims:

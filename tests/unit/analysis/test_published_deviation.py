@@ -31,9 +31,7 @@ def values(numbers: Mapping[str, float | None]) -> dict[str, Series]:
     }
 
 
-def row(
-    step: str, theirs: list[float], ours: list[float | None], uncounted: Uncounted | None = None
-) -> RankedRow:
+def row(step: str, theirs: list[float], ours: list[float | None], uncounted: Uncounted | None = None) -> RankedRow:
     both = values(dict(zip(NAMES, theirs, strict=False))), values(dict(zip(NAMES, ours, strict=False)))
     return ranked(step, both[:1], both[1], uncounted)
 
@@ -48,9 +46,7 @@ def ranked(
     return RankedRow(step, tuple(columns), (RankedColumn(ours, None, 0),), uncounted)
 
 
-def deviation(
-    *rows: RankedRow, unit: str = "s", shrink: int | None = 1, known: Claims | None = None
-) -> TableDeviation:
+def deviation(*rows: RankedRow, unit: str = "s", shrink: int | None = 1, known: Claims | None = None) -> TableDeviation:
     known = known or claims()
     return table_deviation(rows, 0, unit, known.tables[0], known, shrink)
 
@@ -112,9 +108,7 @@ def test_what_has_a_mark_is_not_counted(kind: str, mark: str) -> None:
 
 def test_what_does_not_grow_with_the_data_counts_at_the_studys_size_alone() -> None:
     known = claims(disproportionate=[{"steps": ["copy"], "variants": ["b"], "why": "squares"}])
-    quick, paper = (
-        deviation(row("copy", [1, 1], [1, 1]), shrink=shrink, known=known).steps[0] for shrink in (16, 1)
-    )
+    quick, paper = (deviation(row("copy", [1, 1], [1, 1]), shrink=shrink, known=known).steps[0] for shrink in (16, 1))
     assert (list(quick.ratios), quick.left_out) == (["a"], {"b": "squares"})
     assert (list(paper.ratios), paper.left_out) == (["a", "b"], {})
 

@@ -92,9 +92,9 @@ def test_a_ratio_of_two_layouts_and_of_two_tables() -> None:
     found = of(values, "ratio", pairs=pairs, at_least=1.5)
     assert [one.figure for one in found.comparisons] == [Fraction(3, 2), Fraction(2)]
     assert found.holds is True
-    assert of(values, "ratio", layouts=["raid0"], of=["xfs"], to=["xfs"], at_least=1).comparisons[
-        0
-    ].where == ("copy, raid0: xfs / xfs")
+    assert of(values, "ratio", layouts=["raid0"], of=["xfs"], to=["xfs"], at_least=1).comparisons[0].where == (
+        "copy, raid0: xfs / xfs"
+    )
 
 
 def five(middle: float, spread: float) -> list[float]:
@@ -223,9 +223,7 @@ def both(**pairs: tuple[float, float]) -> dict[str, float]:
         ("order", {"a": 1, "b": 2, "c": 3, "a@raid0": 1, "b@raid0": 2}, None, "no c@raid0"),
     ],
 )
-def test_what_is_kept_from_one_layout_to_the_other(
-    what: str, values: Values, holds: bool | None, note: str
-) -> None:
+def test_what_is_kept_from_one_layout_to_the_other(what: str, values: Values, holds: bool | None, note: str) -> None:
     found = only(values, "kept", what=what, among=["a", "b", "c"])
     assert (found.holds, found.note) == (holds, note)
 
@@ -347,13 +345,11 @@ def test_a_small_lead_is_named_with_the_one_that_counts() -> None:
     test = made("lowest", of=["ext2"], among=["xfs"])
     [found] = run_test(test, CLAIMS, Given({"ext2": 1, "xfs": 1.01}, lead=exact(0.05))).comparisons
     assert (
-        found.note
-        == "against xfs: they differ by a factor of 1.010, and with one run seed less than 1.05 says nothing"
+        found.note == "against xfs: they differ by a factor of 1.010, and with one run seed less than 1.05 says nothing"
     )
     [same] = run_test(test, CLAIMS, Given({"ext2": [1, 1], "xfs": [1, 1]}, lead=exact(0.05))).comparisons
     assert (
-        same.note
-        == "against xfs: they differ by a factor of 1.000, and with 2 run seeds less than 1.05 says nothing"
+        same.note == "against xfs: they differ by a factor of 1.000, and with 2 run seeds less than 1.05 says nothing"
     )
 
 

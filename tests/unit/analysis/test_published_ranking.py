@@ -50,8 +50,7 @@ def side(values: dict[str, dict[str, list[float]]], status: Status = Status.OK) 
     }
     directory, end = RunDirectory(Path("r")), End(status=status, host_seconds=1)
     results = (
-        CellResult("r", number, Path(), cell, end, tuple(samples[number]), dict)
-        for number, cell in enumerate(cells)
+        CellResult("r", number, Path(), cell, end, tuple(samples[number]), dict) for number, cell in enumerate(cells)
     )
     return RunColumn((RunResult(directory, plan, False, tuple(results)),))
 

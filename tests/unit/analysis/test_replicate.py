@@ -41,10 +41,7 @@ def test_the_studys_own_times_replicate_every_claim_but_those_against_its_table(
 
 
 def test_a_table_shows_both_rankings_and_how_far_they_agree(home: Path, cli: Cli) -> None:
-    ours = {
-        name: dict.fromkeys(STEPS, 1.0 + number)
-        for number, name in enumerate(("jfs", "xfs", "reiserfs", "ext3"))
-    }
+    ours = {name: dict.fromkeys(STEPS, 1.0 + number) for number, name in enumerate(("jfs", "xfs", "reiserfs", "ext3"))}
     ours["jfs"]["write"] = 2.5
     make(home, "tum-2005", ours)
     shown = cli.out("replicate", "latest")
@@ -67,16 +64,12 @@ def test_a_table_shows_both_rankings_and_how_far_they_agree(home: Path, cli: Cli
         "- Not counted: read3 of ext3, xfs, reiserfs, jfs: in a circle: the size of the tree is what the drive's outer "
         "rate reads in the time of read3." in lines
     )
-    assert (
-        "A: scale quick, virtual clock, period defaults, kernel 6.1.0-56-amd64, m, model:x, seed 1" in lines
-    )
+    assert "A: scale quick, virtual clock, period defaults, kernel 6.1.0-56-amd64, m, model:x, seed 1" in lines
     few = "1 seed cannot exclude chance, four of one corpus can, or three of each of two"
     assert f"{few}: an order of times counts from a lead of 1.05 on" in lines
     assert "A: not replicated: against jfs (few seeds)" in lines
     assert "A: could not be tested: the study prints no figure of its system calls" in lines
-    assert any(
-        line.startswith("the study contradicts itself (its table): the overview says so;") for line in lines
-    )
+    assert any(line.startswith("the study contradicts itself (its table): the overview says so;") for line in lines)
     assert lines[-1].startswith("A: ") and lines[-1].endswith(" 7 could not be tested")
 
 
@@ -121,10 +114,7 @@ def test_layouts_of_one_configuration_are_one_column_and_defaults_two(home: Path
     letters = [(one["letter"], one["verdict"]) for one in found["raid-never-slower"]]
     assert letters == [("A", "replicated"), ("B", "could not be tested")]
     assert [one["letter"] for one in found["journal-slower"]] == ["A", "B"]
-    assert (
-        "ext2, raid0 of scenario fedorchuk-2008 is in none of the runs"
-        in found["raid-never-slower"][1]["reason"]
-    )
+    assert "ext2, raid0 of scenario fedorchuk-2008 is in none of the runs" in found["raid-never-slower"][1]["reason"]
     reasons = {one["reason"] for judged in found.values() for one in judged}
     assert {more for reason in reasons if (more := reason.partition(" (and ")[2])} >= {
         "1 more reason)",
@@ -135,9 +125,7 @@ def test_layouts_of_one_configuration_are_one_column_and_defaults_two(home: Path
     assert "\nLeft out, as no run here has a figure of them: 1 table.\n" in page
     # The same cells once more, other drives, another kernel: columns of their own.
     again = make(home, "fedorchuk-2008", printed("fedorchuk-2008"))
-    other = make(
-        home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", drives=("model:none",)
-    )
+    other = make(home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", drives=("model:none",))
     old = make(home, "fedorchuk-2008", printed("fedorchuk-2008", "raid0"), layout="raid0", kernel="5.10.0")
     [one] = cli.json("replicate", single, again, other, old, "--json")["studies"]
     assert [side["runs"] for side in one["sides"]] == [[single], [again], [other], [old]]
@@ -224,11 +212,7 @@ def test_figures_are_shown_even_where_nothing_can_be_tested(home: Path, cli: Cli
 
 def test_other_filesystems_stand_in_and_are_called_so(home: Path, cli: Cli) -> None:
     rows = printed("fedorchuk-2005")
-    ours = {
-        f"{name}-{variant.partition('-')[2]}": steps
-        for name in ("ext3", "ufs")
-        for variant, steps in rows.items()
-    }
+    ours = {f"{name}-{variant.partition('-')[2]}": steps for name in ("ext3", "ufs") for variant, steps in rows.items()}
     make(home, "fedorchuk-2005", ours)
     found = verdicts(cli, "latest")["slow-drive-last"]
     assert [(one["filesystem"], one["stand_in"], one["verdict"]) for one in found] == [

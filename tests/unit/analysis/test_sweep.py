@@ -65,9 +65,7 @@ def test_kernels_stand_in_the_order_of_their_versions_and_changes_are_judged(hom
     assert "aged/map, layout_score" in out and "for a verdict" not in out
 
 
-def test_candidates_come_before_their_release_and_images_where_their_release_says(
-    home: Path, cli: Cli
-) -> None:
+def test_candidates_come_before_their_release_and_images_where_their_release_says(home: Path, cli: Cli) -> None:
     kernels = [
         ("tree:/linux@v6.6-rc7", "6.6.0-rc7", "6.6.0-rc7"),
         ("tree:/linux@v6.6", "6.6.0", "6.6.0"),
@@ -103,9 +101,7 @@ def test_kernels_of_one_release_are_told_apart(home: Path, cli: Cli) -> None:
 
 def test_runs_on_other_drives_are_refused(home: Path, cli: Cli) -> None:
     one, other = made(home, "6.1.2", {"ext4": [1.0]}), made(home, "6.16.1", {"ext4": [1.0]}, drive="model:a")
-    assert f"do not belong into one table: {other} | {one}: drives model:a | model:none" in cli.err(
-        "sweep", one, other
-    )
+    assert f"do not belong into one table: {other} | {one}: drives model:a | model:none" in cli.err("sweep", one, other)
     for name, corpus in ((one, "a"), (other := made(home, "6.16.1", {"ext4": [1.0]}), "b")):
         run = RunDirectory(home / "runs" / name)
         run.write_plan(run.plan().model_copy(update={"provenance": {"corpus_sha256": corpus}}))
@@ -133,10 +129,7 @@ def test_one_seed_tells_nothing_and_the_command_that_would_is_there_to_paste(hom
 
 
 def test_a_metric_of_a_later_repetition_is_asked_for_by_its_number(home: Path, cli: Cli) -> None:
-    names = [
-        made(home, kernel, {"ext4": [1.0]}, again=again)
-        for kernel, again in (("5.10.3", 3.0), ("6.1.2", 4.0))
-    ]
+    names = [made(home, kernel, {"ext4": [1.0]}, again=again) for kernel, again in (("5.10.3", 3.0), ("6.1.2", 4.0))]
     out = cli.out("sweep", *names, "--metric", "copy:2:elapsed")
     assert "copy 2/2, elapsed, s" in out and "+33.3%?" in out and "1.0" not in out
 
@@ -153,11 +146,7 @@ def test_what_a_kernel_lacks_is_unsupported_and_said_where_it_was_last_seen(home
 def test_a_change_is_against_the_last_kernel_that_has_a_value(home: Path, cli: Cli) -> None:
     kernels: dict[str, list[float] | None] = {"5.10.3": [1.0], "6.1.2": None, "6.12.1": [3.0]}
     names = [made(home, kernel, {"ufs": took}) for kernel, took in kernels.items()]
-    row = next(
-        line
-        for line in cli.out("sweep", *names, "--metric", "copy:elapsed").splitlines()
-        if line[:3] == "ufs"
-    )
+    row = next(line for line in cli.out("sweep", *names, "--metric", "copy:elapsed").splitlines() if line[:3] == "ufs")
     assert row.split() == ["ufs", "1", "unsupported", "3", "+200.0%?"]
 
 

@@ -30,9 +30,7 @@ def run(tmp_path: Path) -> RunDirectory:
     begun = run_builder.begin(tmp_path, run_builder.cells(["ext4-race"], range(1, 7)))
     run_builder.end(begun, 0, [verdict_sample(0), verdict_sample(0, "one")])
     failed = "step race, repetition 1, exited 1: 1 of 1 parts failed: one"
-    run_builder.end(
-        begun, 1, [verdict_sample(1), verdict_sample(1, "one")], status=Status.FAILED, reason=failed
-    )
+    run_builder.end(begun, 1, [verdict_sample(1), verdict_sample(1, "one")], status=Status.FAILED, reason=failed)
     panic = "race: Kernel panic - not syncing: Fatal exception (BUG: at fs/x.c)"
     run_builder.end(begun, 2, status=Status.PANICKED, reason=panic)
     run_builder.end(begun, 3, [verdict_sample(2)])

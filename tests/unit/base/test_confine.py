@@ -234,9 +234,7 @@ def test_a_package_whose_control_data_are_endless_is_refused(tmp_path: Path) -> 
         control_fields(packed, "${Version}")
 
 
-def test_a_cd_with_a_directory_within_itself_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cd_with_a_directory_within_itself_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "tree/a/b"
     inner.mkdir(parents=True)
     (inner / "file").write_text("text")

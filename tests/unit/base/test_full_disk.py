@@ -191,10 +191,7 @@ sample = Sample(step="copy", metric="elapsed", value=1.5, unit="s")
 
 
 def test_a_plan_that_finds_no_room_is_no_run(home: Path) -> None:
-    script = (
-        RUN
-        + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(run_lookup.all_runs(HOME / 'runs'))\n"
-    )
+    script = RUN + "filled()\nprint(full(lambda: run.write_plan(plan)))\nprint(run_lookup.all_runs(HOME / 'runs'))\n"
     done = inside(home, SMALL, script)
     assert (done.returncode, done.stdout.split()) == (0, ["True", "[]"]), done.stderr
 
@@ -246,9 +243,7 @@ for verb in {verbs!r}:
 """
 
 
-@pytest.mark.parametrize(
-    "mount", [SMALL + '; cat /dev/zero > "$AGELAB_HOME/filler" 2> /dev/null || :', CLOSED]
-)
+@pytest.mark.parametrize("mount", [SMALL + '; cat /dev/zero > "$AGELAB_HOME/filler" 2> /dev/null || :', CLOSED])
 def test_every_verb_says_in_a_line_that_it_cannot_write(home: Path, mount: str) -> None:
     done = inside(home, mount, EACH.format(verbs=VERBS))
     assert done.returncode == 0, done.stderr

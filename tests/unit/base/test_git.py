@@ -54,9 +54,7 @@ def touch_all(path: Path) -> None:
 
 def sign(path: Path) -> None:
     text = git(path, "cat-file", "commit", "main") + "\n"
-    signed = text.replace(
-        "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1
-    )
+    signed = text.replace("\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n -----END PGP SIGNATURE-----\n\n", 1)
     (path / "signed").write_text(signed)
     commit = git(path, "hash-object", "-t", "commit", "-w", "signed")
     (path / "signed").unlink()
@@ -105,27 +103,21 @@ ATTACKS = {
         PROMISOR + "\turl = ext::{evil}\n[protocol]\n\tallow = always\n", FETCH, lose_a_blob
     ),
     "ssh": Attack(PROMISOR + "\turl = ssh://host/path\n[core]\n\tsshCommand = {evil}\n", FETCH, lose_a_blob),
-    "a proxy": Attack(
-        PROMISOR + "\turl = git://host/path\n[core]\n\tgitProxy = {evil}\n", FETCH, lose_a_blob
-    ),
+    "a proxy": Attack(PROMISOR + "\turl = git://host/path\n[core]\n\tgitProxy = {evil}\n", FETCH, lose_a_blob),
     "a monitor of files": Attack("[core]\n\tfsmonitor = {evil}\n", STATUS),
     "a filter": Attack('[filter "evil"]\n\tclean = {evil}\n', STATUS, touch_all),
     "a filter's process": Attack('[filter "evil"]\n\tprocess = {evil}\n\trequired\n', STATUS, touch_all),
     "a diff": Attack("[diff]\n\texternal = {evil}\n", ("diff", "v6.0")),
     "a converter": Attack('[diff "evil"]\n\ttextconv = {evil}\n', ("diff", "v6.0"), touch_all),
     "a pager": Attack("[core]\n\tpager = {evil}\n", ("-p", "log")),
-    "a signature": Attack(
-        "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = {evil}\n", ("log", "-1", "main"), sign
-    ),
+    "a signature": Attack("[log]\n\tshowSignature = true\n[gpg]\n\tprogram = {evil}\n", ("log", "-1", "main"), sign),
     "hooks": Attack("", ("update-ref", "refs/heads/new", "main"), write_hooks),
     "hooks elsewhere": Attack(
         "[core]\n\thooksPath = .git/hooks\n", ("update-ref", "refs/heads/new", "main"), write_hooks
     ),
     "a submodule": Attack("", STATUS, add_submodule),
     "an included file": Attack("[include]\n\tpath = {path}/../more\n", STATUS, include),
-    "a credential helper": Attack(
-        "[credential]\n\thelper = {evil}\n", ("credential", "fill"), lambda path: None
-    ),
+    "a credential helper": Attack("[credential]\n\thelper = {evil}\n", ("credential", "fill"), lambda path: None),
 }
 
 
@@ -215,9 +207,7 @@ def test_a_sound_repository_is_read_by_each(tmp_path: Path, evil: Path) -> None:
         reader(path, tmp_path)
 
 
-def test_the_environment_makes_git_run_nothing(
-    tmp_path: Path, evil: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_makes_git_run_nothing(tmp_path: Path, evil: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = made(tmp_path / "linux", Attack("", ()), evil)
     said = {
         "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": str(evil),
@@ -271,9 +261,7 @@ def test_a_format_that_is_not_known_is_said(config: str, said: str, tmp_path: Pa
         log_of(path, tmp_path)
 
 
-def test_a_pipe_in_the_place_of_a_ref_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_in_the_place_of_a_ref_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     simulated.history(tmp_path / "linux", 2)
     os.mkfifo(tmp_path / "linux/.git/refs/heads/pipe")
     monkeypatch.setattr("agelab.base.git._QUERY_SECONDS", 2.0)

@@ -60,9 +60,7 @@ def test_words_about_code_and_code_that_is_not_used_are_not_in_its_hash(
         ("measures", "import NAME", "import OTHER as NAME"),
     ],
 )
-def test_what_a_module_does_or_brings_in_is_in_its_hash(
-    tmp_path: Path, module: str, old: str, new: str
-) -> None:
+def test_what_a_module_does_or_brings_in_is_in_its_hash(tmp_path: Path, module: str, old: str, new: str) -> None:
     assert made(tmp_path / "a") != made(tmp_path / "b", **{module: (old, new)})
 
 

@@ -42,9 +42,7 @@ def ended(words: list[str], home: Path, place: Path) -> tuple[int, str]:
 
 
 @needs_root
-@pytest.mark.parametrize(
-    "verb", [*VERBS, *(pytest.param(verb, marks=pytest.mark.full) for verb in MORE_VERBS)]
-)
+@pytest.mark.parametrize("verb", [*VERBS, *(pytest.param(verb, marks=pytest.mark.full) for verb in MORE_VERBS)])
 def test_a_verb_without_proc_works_or_says_what_is_missing(verb: str, home: Path, tmp_path: Path) -> None:
     without = ["unshare", "--mount", "sh", "-euc", 'mount -t tmpfs none /proc; exec "$@"', "sh"]
     code, said = ended([*without, str(AGELAB), *verb.split()], home, tmp_path)
@@ -59,13 +57,9 @@ def test_a_run_without_proc_says_so(home: Path, tmp_path: Path) -> None:
     assert ended([*without, str(AGELAB), "run", "aging-ext4"], home, tmp_path)[0] == 3
 
 
-@pytest.mark.parametrize(
-    "mb", [350, 650, 20_000, *(pytest.param(mb, marks=pytest.mark.full) for mb in (100, 550))]
-)
+@pytest.mark.parametrize("mb", [350, 650, 20_000, *(pytest.param(mb, marks=pytest.mark.full) for mb in (100, 550))])
 @pytest.mark.parametrize("verb", ["report latest -o r.html", "compare latest:ext4 latest:xfs", "show latest"])
-def test_a_verb_with_little_address_space_works_or_says_so(
-    mb: int, verb: str, home: Path, tmp_path: Path
-) -> None:
+def test_a_verb_with_little_address_space_works_or_says_so(mb: int, verb: str, home: Path, tmp_path: Path) -> None:
     """Without this OpenBLAS looped for ever, ended the process or interrupted it."""
     small = ["sh", "-euc", f'ulimit -v {mb * 1000}; exec "$@"', "sh"]
     code, said = ended([*small, str(AGELAB), *verb.split()], home, tmp_path)
@@ -118,9 +112,7 @@ def test_any_other_error_stays_a_bug() -> None:
 def test_charts_take_memory_of_their_control_group(
     group: str, file: str, limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY, (
-        "the tests begin without a limit"
-    )
+    assert resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY, "the tests begin without a limit"
     (tmp_path / "self").mkdir()
     (tmp_path / "self/cgroup").write_text(group + "\n")
     (tmp_path / "groups" / file).parent.mkdir(parents=True)

@@ -35,9 +35,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_-]{1,130}")
 
 
 @pytest.mark.parametrize("name", FIT)
-def test_a_home_of_letters_of_any_script_is_taken(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_home_of_letters_of_any_script_is_taken(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / name))
     assert open_store().home == tmp_path / name
 
@@ -134,9 +132,7 @@ def test_a_name_that_no_file_can_have_is_refused_in_one_line(
     (tmp_path / "loop").symlink_to("loop")
     said = cli.err(*words)
     assert "Traceback" not in said and len(said) < 6000
-    said = said[
-        said.index("agelab: ") :
-    ]  # after what it says of processes that a killed agelab of another test left
+    said = said[said.index("agelab: ") :]  # after what it says of processes that a killed agelab of another test left
     assert said.count("agelab: ") == 1
 
 

@@ -55,9 +55,7 @@ def cached(path: Path) -> set[int]:
         pages = -(-size // PIECE)
         told = (ctypes.c_ubyte * pages)()
         start = ctypes.c_char.from_buffer(view)
-        status = ctypes.CDLL(None).mincore(
-            ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(size), told
-        )
+        status = ctypes.CDLL(None).mincore(ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(size), told)
         del start
         assert status == 0
         return {page for page in range(pages) if told[page] & 1}

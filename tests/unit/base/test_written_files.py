@@ -50,9 +50,7 @@ def test_every_option_that_names_a_file_to_write_goes_through_one_door() -> None
     }
     assert {name for name, kind in paths.items() if not isinstance(kind, OutputFile)} == OTHERS
     written = {name.rpartition(" ")[0] for name in paths.keys() - OTHERS} | {"plan", "sweep", "new"}
-    with_force = {
-        words for words, command in commands(agelab) if any("--force" in p.opts for p in command.params)
-    }
+    with_force = {words for words, command in commands(agelab) if any("--force" in p.opts for p in command.params)}
     assert with_force == written
 
 
@@ -102,9 +100,7 @@ def test_what_goes_into_a_directory_writes_over_nothing(home: Path, cli: Cli) ->
     assert "array/plan.json is there already" in cli.err("plan", "aging-ext4", "--slurm", "array")
 
 
-def test_a_file_that_came_meanwhile_is_not_written_over(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_came_meanwhile_is_not_written_over(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     from agelab.present.view import export
 
     def slow(runs: object) -> Iterator[str]:

@@ -92,9 +92,7 @@ def test_the_user_s_tree_is_not_touched(store: Store, linux: Path) -> None:
     assert "git bisect start" in log and "# first bad commit: [" in log
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 6))]
-)
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 6))])
 def test_commits_that_cannot_be_judged_are_skipped_and_cost_no_more_than_themselves(
     store: Store, linux: Path, seed: int
 ) -> None:
@@ -127,9 +125,7 @@ def test_a_broken_range_around_the_change_leaves_a_range(store: Store, linux: Pa
 def test_a_hang_is_skipped_and_may_be_the_symptom(store: Store, linux: Path) -> None:
     found = simulated.carry_out(asked(store, linux, planted(40, at_32=OutcomeKind.HANGS)))
     assert name(found) == "40" and found.skipped == 1
-    hangs = {str(one): OutcomeKind.HANGS if one >= 40 else 1.0 for one in range(LAST + 1)} | {
-        "32": OutcomeKind.PANICS
-    }
+    hangs = {str(one): OutcomeKind.HANGS if one >= 40 else 1.0 for one in range(LAST + 1)} | {"32": OutcomeKind.PANICS}
     directory = asked(store, linux, hangs, symptom=Symptom.HANG)
     found = simulated.carry_out(directory)
     assert name(found) == "40" and found.what == "symptom hang"
@@ -143,9 +139,7 @@ def searching(directory: BisectDirectory) -> subprocess.Popen[bytes]:
     """Search in a process of its own."""
     root = Path(__file__).parents[3]
     argv = [sys.executable, "-m", "tests.build.simulated_bisect", str(directory.path)]
-    return subprocess.Popen(
-        argv, cwd=root, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)}
-    )
+    return subprocess.Popen(argv, cwd=root, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(root)})
 
 
 def test_a_killed_search_is_gone_on_with_and_nothing_is_measured_twice(store: Store, linux: Path) -> None:

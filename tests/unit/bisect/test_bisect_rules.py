@@ -181,9 +181,7 @@ def test_a_round_in_which_an_end_breaks_counts_for_nothing(store: Store) -> None
     found = simulated.carry_out(simulated.asked(store, kernels, **WALL))
     assert found.possible == ("b", "c") and found.judged[0].kind is OutcomeKind.HANGS
     broken = {**kernels, "c": OutcomeKind.PANICS}
-    with pytest.raises(
-        AgelabError, match="bad itself panics: so it was planted: the round counts for nothing"
-    ):
+    with pytest.raises(AgelabError, match="bad itself panics: so it was planted: the round counts for nothing"):
         simulated.carry_out(simulated.asked(store, broken, **WALL))
 
 
@@ -194,8 +192,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
     text = Path(found.script).read_text()
     assert "before=19\nafter=20\n" in text
     assert (
-        "run small-ext4 --seeds 1,2,3,4,5 --layout raid0 --jobs 2 --fresh "
-        '--kernel "$before" --kernel "$after"' in text
+        'run small-ext4 --seeds 1,2,3,4,5 --layout raid0 --jobs 2 --fresh --kernel "$before" --kernel "$after"' in text
     )
     assert 'sweep "$@" --metric copy:elapsed\n' in text and '--kernel "$after" ${PROFILE:+--profile})' in text
     # What it does with what agelab says, and how it ends.
@@ -228,9 +225,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
 
 
 def test_a_script_says_a_seed_of_nought_too(store: Store) -> None:
-    directory = simulated.asked(
-        store, planted(3), words={"jobs": 1, "corpora": "0", "trace": False, "erase": ""}
-    )
+    directory = simulated.asked(store, planted(3), words={"jobs": 1, "corpora": "0", "trace": False, "erase": ""})
     said = answer.reproduce_script(store.home, directory.question(), "2", "3", "x")
     assert "--corpora 0" in said and "--trace" not in said and "--erase" not in said
 
@@ -248,9 +243,7 @@ def test_a_script_of_real_disks_runs_one_kernel_after_the_other(store: Store, tm
     )
     fake.chmod(0o755)
     text = text.replace("cd / ||", f"cd {tmp_path} ||")
-    subprocess.run(
-        ["sh"], input=text, env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin"}, text=True, check=True
-    )
+    subprocess.run(["sh"], input=text, env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin"}, text=True, check=True)
     assert (tmp_path / "said").read_text().splitlines()[-1].startswith("sweep one two")
 
 

@@ -88,10 +88,7 @@ def test_violations_among_crash_states_are_counted(tmp_path: Path, monkeypatch: 
     [failed] = measure.run("2", [1])
     assert (failed.kind, failed.why) == (OutcomeKind.FAILS, "the guest ended")
     script = answer.reproduce_script(tmp_path, directory.question(), "1", "2", "x")
-    assert (
-        'crash sync --filesystem ext4 --defaults period --seed 1 --drawn 4 --mib 64 --kernel "$kernel"'
-        in script
-    )
+    assert 'crash sync --filesystem ext4 --defaults period --seed 1 --drawn 4 --mib 64 --kernel "$kernel"' in script
 
 
 @pytest.mark.parametrize(
@@ -137,9 +134,7 @@ def test_a_kernel_that_cannot_be_had_is_not_called_one_that_does_not_build(
     assert found.kind is kind and str(error) in found.summary
 
 
-def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_host_cannot_do_is_no_property_of_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: object) -> RunDirectory:
         raise HostError("no space")
 
@@ -148,9 +143,7 @@ def test_what_the_host_cannot_do_is_no_property_of_the_kernel(
         measure.run("1", [1])
 
 
-def test_a_metric_that_there_is_not_is_named_with_the_nearest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_metric_that_there_is_not_is_named_with_the_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def one(*metric: object) -> KernelOutcome:
         measure, _ = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK), metric=metric)
         [found] = measure.run("1", [1])
@@ -161,13 +154,9 @@ def test_a_metric_that_there_is_not_is_named_with_the_nearest(
     assert one("copy", 1, "seeks").summary == "has no such value: no arm"
 
 
-def test_runs_under_other_conditions_do_not_belong_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_under_other_conditions_do_not_belong_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = iter("aab")
-    measure, directory = measured(
-        tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK, harness=next(harness))
-    )
+    measure, directory = measured(tmp_path, monkeypatch, lambda *_: ended(tmp_path, Status.OK, harness=next(harness)))
     for kernel in "12":
         measure.run(kernel, [1])
     with pytest.raises(InputError, match=rf"{directory.name} was begun with other inputs \(harness a \| b\)"):

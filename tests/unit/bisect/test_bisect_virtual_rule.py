@@ -63,9 +63,7 @@ def mirrored(values: Sequence[Fraction]) -> list[Fraction]:
         ((80, 81, 82), Decision.BAD),
     ],
 )
-def test_a_step_is_told_by_few_seeds_where_they_are_plain(
-    values: tuple[float, ...], decision: Decision
-) -> None:
+def test_a_step_is_told_by_few_seeds_where_they_are_plain(values: tuple[float, ...], decision: Decision) -> None:
     here = numbers(*values)
     assert decide_virtual(ENDS, here).decision is decision
     assert decide_virtual(EndReferences(mirrored(GOOD), mirrored(BAD)), mirrored(here)).decision is decision
@@ -97,10 +95,7 @@ def test_seeds_that_spread_no_more_than_the_ends_never_belie_an_early_verdict() 
 
 
 def test_what_is_like_neither_end_is_judged_and_noted() -> None:
-    assert (
-        decide_virtual(ENDS, numbers(20, 20, 20)).note
-        == "neither good nor bad: 40 % of the way from good to bad"
-    )
+    assert decide_virtual(ENDS, numbers(20, 20, 20)).note == "neither good nor bad: 40 % of the way from good to bad"
     assert decide_virtual(ENDS, numbers(39, 39, 39)).note == "neither good nor bad: beyond bad by 5"
     assert decide_virtual(ENDS, numbers(5, 5, 5)).note == "neither good nor bad: beyond good by 5"
     assert not decide_virtual(ENDS, numbers(38, 38, 38)).note
@@ -254,9 +249,7 @@ def test_the_realised_error_in_the_wall_clock_is_within_its_bound(shape: str, dr
 def test_the_realised_error_in_the_virtual_clock_is_that_of_the_table() -> None:
     """Recorded samples whose ends differ by 1.5 floors or more, and drawn ones. A single seed alone is found out."""
     series = bench.recorded()["virtual"]
-    few = {
-        name: series[name] for name in ("copy 12 elapsed", "aged/read 1 elapsed", "aged/map 1 layout_score")
-    }
+    few = {name: series[name] for name in ("copy 12 elapsed", "aged/read 1 elapsed", "aged/map 1 layout_score")}
     tallies = dict(bench.virtual_recorded(few, Random(1), 1))
     for name in ("1.5 to 3", "3 and more"):
         assert tallies[name].taken and tallies[name].wrong <= len(tallies[name].taken) / 100

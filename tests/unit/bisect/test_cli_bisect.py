@@ -275,9 +275,7 @@ def test_a_line_a_kernel_has_its_value_and_the_answer_comes_last(
     assert head.startswith("bisect ") and count == "16 kernels could be the first bad one: about 4 steps"
     assert begins == "measuring both ends: small-ext4 on good G and bad B"
     assert ends.startswith("both ends: good 1.000000 s, bad 2.000000 s, ")
-    assert [one.partition(" of about 4: ")[0] for one in steps] == [
-        f"step {number}" for number in (1, 2, 3, 4)
-    ]
+    assert [one.partition(" of about 4: ")[0] for one in steps] == [f"step {number}" for number in (1, 2, 3, 4)]
     assert steps[3].endswith('"11": bad: 2 s (1 seed)')
     log = BisectDirectory.find(Store(home), "latest").log.read_text()
     assert "  seed 1: 2.0 s\n" in log and set(steps) < set(log.splitlines())

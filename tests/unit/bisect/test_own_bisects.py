@@ -72,9 +72,7 @@ class Bisects:
 
 
 @pytest.fixture
-def bisects(
-    stopped: tuple[Path, dict[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> Bisects:
+def bisects(stopped: tuple[Path, dict[int, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> Bisects:
     home, names = stopped
     shutil.copytree(home, tmp_path / "home", symlinks=True)
     return Bisects(in_store(tmp_path / "home", monkeypatch), names, cli)
@@ -159,9 +157,7 @@ def test_the_log_of_git_that_lies_in_a_bisect_is_not_believed(bisects: Bisects) 
 
 
 @pytest.mark.parametrize("name", ["log", "bisect.log", "bisect.lock", "reproduce.sh", "git"])
-def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(
-    bisects: Bisects, tmp_path: Path, name: str
-) -> None:
+def test_a_link_in_a_bisect_leads_to_no_file_of_the_users(bisects: Bisects, tmp_path: Path, name: str) -> None:
     directory = bisects.first
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -185,7 +181,4 @@ def test_only_skipped_commits_that_are_left_are_the_answer_again(
     broken = planted(11, LAST) | {str(one): OutcomeKind.NO_BUILD for one in range(9, 12)}
     directory = simulated.asked_of_tree(store, linux, broken, "v6.0", f"v6.{LAST}")
     first, calls = cli.out("bisect", "--continue", directory.name, code=1), simulated.calls(directory)
-    assert (
-        cli.out("bisect", "--continue", directory.name, code=1) == first
-        and simulated.calls(directory) == calls
-    )
+    assert cli.out("bisect", "--continue", directory.name, code=1) == first and simulated.calls(directory) == calls

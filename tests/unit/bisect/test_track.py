@@ -142,9 +142,7 @@ def test_the_planted_file_is_read(place: Path) -> None:
 
 
 def test_all_mistakes_of_a_file_are_told_with_their_places(place: Path) -> None:
-    said = said_of(
-        place, FILE.replace("minutes = 120", "minutes = 0\nstrange = 1").replace("work:elapsed", "work")
-    )
+    said = said_of(place, FILE.replace("minutes = 120", "minutes = 0\nstrange = 1").replace("work:elapsed", "work"))
     for word in ("minutes: ", "strange: is not a known key", "watch[0].metrics[0]: ", "like copy:elapsed"):
         assert word in said
     assert len(said.splitlines()) == 3
@@ -202,9 +200,7 @@ def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_path
         ({"paths": ["fs/ext5"]}, "there is no fs/ext5"),
     ],
 )
-def test_a_tree_that_has_not_what_is_named_is_one_line(
-    place: Path, change: dict[str, object], word: str
-) -> None:
+def test_a_tree_that_has_not_what_is_named_is_one_line(place: Path, change: dict[str, object], word: str) -> None:
     program = {**planted.planted_track().model_dump()["program"], **change}
     with pytest.raises(InputError, match=re.escape(word)):
         points_of(planted.planted_track(program=program), Store(place), silent)
@@ -239,9 +235,7 @@ class Trial:
     def __post_init__(self) -> None:
         middle = range(1, planted.COMMITS)
         names = dict.fromkeys(middle, Rank.TOUCHES)
-        self.points = [
-            Point(f"c{at}", f"c{at}", rank=names.get(at, Rank.END)) for at in range(planted.COMMITS + 1)
-        ]
+        self.points = [Point(f"c{at}", f"c{at}", rank=names.get(at, Rank.END)) for at in range(planted.COMMITS + 1)]
         self.runs = Drawn(self)
 
     def night(self) -> Night:
@@ -278,9 +272,7 @@ def test_three_guilty_commits_of_72_are_found_in_a_third_of_the_cells(tmp_path: 
     assert {row.culprit for row in known.followed if row.culprit} == {f"c{at}" for at in planted.GUILTY}
     assert 3 * len(trial.runs.cells) <= planted.SEEDS * len(trial.points)
     told = [line for line in trial.said if "since c" in line]
-    assert len(told) == 3 and any(
-        re.search(r"since c47", line) and "slower, 1.099 times" in line for line in told
-    )
+    assert len(told) == 3 and any(re.search(r"since c47", line) and "slower, 1.099 times" in line for line in told)
 
 
 def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(tmp_path: Path) -> None:
@@ -524,9 +516,7 @@ def linux(tmp_path: Path) -> Path:
     simulated.history(path, 9)
 
     def run(*argv: str) -> None:
-        subprocess.run(
-            ["git", "-C", str(path), *argv], check=True, env=simulated.ENV, stdout=subprocess.DEVNULL
-        )
+        subprocess.run(["git", "-C", str(path), *argv], check=True, env=simulated.ENV, stdout=subprocess.DEVNULL)
 
     run("checkout", "-q", "-b", "topic")
     for name in ("t1", "t2", "t3"):
@@ -580,9 +570,7 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     monkeypatch.setattr(runs, "KernelRuns", lambda directory, store: simulated.Toy(directory))
     monkeypatch.setattr(answer, "take_profiles", not_profiled)
     tree = {"path": str(linux), "since": "v6.0", "paths": ["fs"]}
-    track = Track.model_validate(
-        {"name": "t", "minutes": 9, "page": "site", "tree": tree, "watch": [WATCHED]}
-    )
+    track = Track.model_validate({"name": "t", "minutes": 9, "page": "site", "tree": tree, "watch": [WATCHED]})
     store, said = Store(tmp_path / "store"), list[str]()
     points = points_of(track, store, silent)
     assert [point.subject for point in points if point.rank is Rank.TOUCHES] == ["Merge topic"]

@@ -144,10 +144,7 @@ def test_where_nothing_flips_it_that_is_the_answer(runs: MadeUpRuns) -> None:
     runs.seconds = ext3_slow(lambda options: True)
     runs.make(RunOptions(name="piszcz-2006"))
     found = runs.told("--factors", "defaults,kernel", "--pairs", "0")
-    assert (
-        found["answer"]
-        == "no factor alone flips it: not replicated with each of 4 changes that could be tested"
-    )
+    assert found["answer"] == "no factor alone flips it: not replicated with each of 4 changes that could be tested"
     assert found["known"]
 
 
@@ -175,9 +172,8 @@ def test_what_the_study_leaves_open_is_a_factor(runs: MadeUpRuns) -> None:
     assert [one.instead for one in runs.asked] == ["large-first"]
     assert [one["changed_to"] for one in back["trials"]] == ["as the scenario has it"]
     runs.asked.clear()
-    assert (
-        "wsync xfs with a write barrier for each transaction: it changes none of the claim's cells"
-        in " ".join(runs.ask("--factors", "cold,wsync", claim=OPEN).split())
+    assert "wsync xfs with a write barrier for each transaction: it changes none of the claim's cells" in " ".join(
+        runs.ask("--factors", "cold,wsync", claim=OPEN).split()
     )
     assert "no factor 'warm'" in runs.refused("--factors", "warm", claim=OPEN)
 
@@ -211,9 +207,7 @@ def test_pairs_are_of_different_factors_those_first_that_moved_it_the_most_and_n
 ) -> None:
     runs.step = "copy-tree"
     runs.seconds = lambda options, variant: (
-        14.0
-        if variant == "ext2"
-        else 10.0 + (options.instead == "few-files") + (options.block == "scheduler=bfq") / 2
+        14.0 if variant == "ext2" else 10.0 + (options.instead == "few-files") + (options.block == "scheduler=bfq") / 2
     )
     runs.make(RunOptions(name="fedorchuk-2008"))
     found = runs.told("--factors", "defaults,block,cold,few-files", "--pairs", "2", claim=OPEN)
@@ -222,14 +216,10 @@ def test_pairs_are_of_different_factors_those_first_that_moved_it_the_most_and_n
         "defaults", "block", "block", "block", "cold", "few-files", "block + few-files",
         "defaults + few-files",
     ]  # fmt: skip
-    assert found["answer"].startswith(
-        "no factor alone flips it, nor do 2 pairs of those that moved it most: "
-    )
+    assert found["answer"].startswith("no factor alone flips it, nor do 2 pairs of those that moved it most: ")
     runs.seconds = jfs_slow(lambda options: True)
     runs.make(RunOptions(name="fedorchuk-2008", seeds=(5,)))
-    assert not [
-        one for one in runs.told("--factors", "cold,defaults", claim=OPEN)["trials"] if "+" in one["factor"]
-    ]
+    assert not [one for one in runs.told("--factors", "cold,defaults", claim=OPEN)["trials"] if "+" in one["factor"]]
     assert "pair" not in runs.before("--factors", "cold,defaults", claim=OPEN)
 
 
@@ -238,9 +228,7 @@ def test_a_claim_that_flips_within_the_band_is_not_known(runs: MadeUpRuns) -> No
     runs.make(RunOptions(name="piszcz-2006"))
     found = runs.told()
     assert not found["known"]
-    assert found["answer"].startswith(
-        "not known: the verdict changes within the band of what an instruction costs ("
-    )
+    assert found["answer"].startswith("not known: the verdict changes within the band of what an instruction costs (")
     assert "cheap: " in found["answer"] and "dear" not in found["answer"]
 
 
@@ -255,9 +243,7 @@ def test_what_is_too_close_to_tell_flips_nothing_and_may_be_told_by_a_change(run
     found = runs.told("--factors", "cpu,defaults", claim=claim)
     assert found["baseline"]["verdict"] == "not known" and found["known"]
     assert found["answer"] == "not known as it was run; replicated with defaults today"
-    runs.seconds = lambda options, variant: (
-        20.0 if variant == "ext3" and options.defaults != "today" else 10.0
-    )
+    runs.seconds = lambda options, variant: 20.0 if variant == "ext3" and options.defaults != "today" else 10.0
     runs.make(RunOptions(name="piszcz-2006", seeds=(7,)))
     found = runs.told("--factors", "cpu,defaults", claim=claim)
     assert [one["verdict"] for one in found["trials"]] == ["replicated", "replicated", "not known"]
@@ -311,8 +297,7 @@ def test_a_kernel_that_cannot_be_had_or_does_not_boot_is_told_and_the_others_are
         "7.2": (None, "the guest was not heard of"),
     }
     assert (
-        found["answer"]
-        == "no factor alone flips it: replicated with the one change that could be tested; 2 could not"
+        found["answer"] == "no factor alone flips it: replicated with the one change that could be tested; 2 could not"
     )
     assert "kernel 7.2: the guest was not heard of" in runs.ask("--factors", "kernel")
 
@@ -326,9 +311,7 @@ def test_a_setting_with_which_the_claim_cannot_be_tested_is_not_run(runs: MadeUp
     claim, runs.step = "split-1000-ext-ten-times", "split-1000"
     runs.make(RunOptions(name="piszcz-2006", scale="paper"))
     found = runs.told("--factors", "defaults", claim=claim)
-    assert [(one["verdict"], one["reason"]) for one in found["trials"]] == [
-        (None, "it takes period defaults")
-    ]
+    assert [(one["verdict"], one["reason"]) for one in found["trials"]] == [(None, "it takes period defaults")]
     assert not runs.asked and found["answer"] == "not replicated, and no factor could be tried"
 
 
@@ -346,18 +329,14 @@ def test_an_input_that_differs_without_being_the_factor_is_told(runs: MadeUpRuns
     found = runs.told("--factors", "defaults,kernel")
     also = {one["factor"]: one["also_differ"] for one in found["trials"]}
     assert also == {"defaults": ["image"], "kernel": []}
-    assert "defaults today: not alone: what also differs: image one | another" in runs.ask(
-        "--factors", "defaults"
-    )
+    assert "defaults today: not alone: what also differs: image one | another" in runs.ask("--factors", "defaults")
 
 
 def test_drives_to_try_are_the_nearest_slower_and_faster_ones(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="piszcz-2006"))
     runs.ask("--factors", "drive")
     tried = [str(one.disks[0]) for one in runs.asked]
-    assert (
-        len(tried) == 2 and "model:seagate-st3400832a" not in tried and "samsung-860" not in " ".join(tried)
-    )
+    assert len(tried) == 2 and "model:seagate-st3400832a" not in tried and "samsung-860" not in " ".join(tried)
     runs.make(RunOptions(name="piszcz-2006", disks="model:none"))  # type: ignore[arg-type]
     found = runs.told("--factors", "drive")
     assert [one["reason"] for one in found["trials"]] == ["none: no platters to exchange"]
@@ -367,9 +346,7 @@ def test_the_block_layer_and_the_source_are_the_other_ones(runs: MadeUpRuns) -> 
     runs.make(RunOptions(name="piszcz-2006", block="scheduler=bfq"))
     found = runs.told("--factors", "block,source")
     tried = [(one["factor"], one["changed_to"]) for one in found["trials"]]
-    assert (
-        tried[-1] == ("source", "scattered") and ("block", "scheduler=bfq") not in tried and len(tried) == 3
-    )
+    assert tried[-1] == ("source", "scattered") and ("block", "scheduler=bfq") not in tried and len(tried) == 3
     assert [(one.block, one.source) for one in runs.asked] == [
         ("scheduler=bfq,read_ahead_kib=64", None),
         ("scheduler=bfq,read_ahead_kib=256", None),
@@ -392,9 +369,9 @@ def test_a_claim_whose_steps_leave_the_source_alone_has_a_remark(runs: MadeUpRun
     assert f"source: {unread}" in " ".join(runs.ask("--factors", "source,defaults").split())
     runs.step = "copy-from-other"
     runs.make(RunOptions(name="piszcz-2006"))
-    assert [
-        one["remark"] for one in runs.told("--factors", "source", claim="copy-from-other-xfs-first")["trials"]
-    ] == [None]
+    assert [one["remark"] for one in runs.told("--factors", "source", claim="copy-from-other-xfs-first")["trials"]] == [
+        None
+    ]
 
 
 def test_at_an_end_of_the_band_too_close_to_tell_leaves_the_claim_open(runs: MadeUpRuns) -> None:
@@ -465,10 +442,7 @@ def test_of_many_comparisons_one_that_a_change_turns_round_is_shown(runs: MadeUp
     runs.step = "copy-10"
     runs.seconds = lambda options, variant: 20.0 if variant == "xfs" and options.defaults != "today" else 10.0
     runs.make(RunOptions(name="piszcz-2006"))
-    shown = [
-        " ".join(line.split())
-        for line in runs.ask("--factors", "defaults", claim="copy-10-close").splitlines()
-    ]
+    shown = [" ".join(line.split()) for line in runs.ask("--factors", "defaults", claim="copy-10-close").splitlines()]
     assert "as it was run not replicated 0.50 3 of 4" in shown
     assert "defaults today replicated * 1.00 4 of 4" in shown
     assert any(line.startswith("figure: copy-10: ext2 / xfs; the study's: 0.8") for line in shown)

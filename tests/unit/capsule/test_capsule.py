@@ -323,9 +323,7 @@ def test_artefacts_are_unpacked_under_names_of_ours(full: Path, tmp_path: Path) 
     infos = json.loads(members["artefacts/kernel/modules.json"])
     infos[0]["path"] = "../../../../outside.ko"
     infos[1]["path"] = "/etc/passwd"
-    changed = resealed(
-        full, lambda found: found.update({"artefacts/kernel/modules.json": json.dumps(infos).encode()})
-    )
+    changed = resealed(full, lambda found: found.update({"artefacts/kernel/modules.json": json.dumps(infos).encode()}))
     place = tmp_path / "parts"
     brought = unpack(open_capsule(changed), place)
     assert brought is not None
@@ -440,9 +438,7 @@ def test_answers_name_each_package_in_its_own_version(capsule: Path, tmp_path: P
     elsewhere = Store(tmp_path / "elsewhere", resolutions=found.run_manifest.resolutions)
     assert debian_kernel.resolve_packages("6.1", elsewhere) == found.run_manifest.kernel
     assert (
-        roots.resolve_packages(
-            roots.definition(), roots.served(roots.definition(), ()), elsewhere, refresh=True
-        )
+        roots.resolve_packages(roots.definition(), roots.served(roots.definition(), ()), elsewhere, refresh=True)
         == found.run_manifest.guest
     )
     assert buildroot.resolve_compiler(elsewhere, "bookworm") == found.run_manifest.tools
@@ -482,8 +478,7 @@ def test_the_verdict_names_the_input_else_the_sample_that_differs(store: Store, 
     inputs = {**here.inputs, "making": {**here.inputs["making"], "image": "other"}}
     other_input = replay.compare_cell(0, here, _ran(here, read_inputs=lambda: inputs))
     assert (
-        other_input.outcome == "differs"
-        and other_input.why == "other inputs: making.image; every sample is the same"
+        other_input.outcome == "differs" and other_input.why == "other inputs: making.image; every sample is the same"
     )
     samples = (here.samples[0].model_copy(update={"value": 2.5}), *here.samples[1:])
     ended = here.end.model_copy(update={"digest": "sha256:" + "0" * 64})
@@ -507,9 +502,7 @@ def test_packages_that_the_mirror_has_no_more_are_named(
     monkeypatch.setattr(process, "run", run)
     (store.cache("apt") / "bookworm").mkdir()
     (store.cache("apt") / "bookworm" / "updated").touch()
-    with pytest.raises(
-        PackagesVanished, match=r"bookworm has no libc6 2:1\.0, bash 1\.2-3 \(any more\)$"
-    ) as error:
+    with pytest.raises(PackagesVanished, match=r"bookworm has no libc6 2:1\.0, bash 1\.2-3 \(any more\)$") as error:
         Archive(store, "bookworm").download([there, older, gone])
     assert error.value.suite == "bookworm"
 
@@ -527,9 +520,7 @@ def test_lists_that_are_older_than_the_run_are_renewed_once(
     monkeypatch.setattr(Archive, "update", lambda archive: asked.append(f"update {archive.suite}"))
     code, said = _replayed(store, tmp_path, capsys, words={"disks": "model:none"})
     assert asked == ["run", "update bookworm", "run"]
-    assert (
-        code == 3 and said.count("could not be rebuilt: the mirror of Debian bookworm has no bash 1.2-3") == 2
-    )
+    assert code == 3 and said.count("could not be rebuilt: the mirror of Debian bookworm has no bash 1.2-3") == 2
 
 
 PROGRAM = """
@@ -541,9 +532,7 @@ origin = "estimated"
 """
 
 
-def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_capsule_has_the_job_files_of_its_programs_and_pins_their_packages(store: Store, tmp_path: Path) -> None:
     made = made_run(store)
     (made.path / run_manifest.SCENARIO).write_text(SMALL.read_text() + PROGRAM)
     jobs = JobFiles.model_construct(jobs={"job.fio": b"[one]\nrw=read\n"})
@@ -569,9 +558,7 @@ def test_a_replay_reads_the_scenario_as_the_run_did(store: Store, tmp_path: Path
     assert replay.selection_of(open_capsule(found.path)).scenario.memory.dirty_percent.value == 33
 
 
-def test_a_capsule_has_the_aging_profiles_that_its_histories_name_by_their_paths(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_capsule_has_the_aging_profiles_that_its_histories_name_by_their_paths(store: Store, tmp_path: Path) -> None:
     made = made_run(store)
     own = (PROFILES / "agrawal-2007.toml").read_bytes()
     text = SMALL.with_name("small-history.toml").read_text().replace("small-history", "small")
@@ -584,16 +571,12 @@ def test_a_capsule_has_the_aging_profiles_that_its_histories_name_by_their_paths
     assert isinstance(history, Profiled) and history.profile == load_profile("agrawal-2007")
 
 
-def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_run_that_brought_files_is_not_packed_and_a_capsule_names_none(store: Store, tmp_path: Path) -> None:
     made = made_run(store)
     text = SMALL.read_text().replace("[citation]", 'bring = ["/etc/shadow"]\n[citation]', 1)
     (made.path / run_manifest.SCENARIO).write_text(text)
     hostile = pack(made, store, tmp_path / "hostile.capsule")
-    with pytest.raises(
-        InputError, match="bring: this scenario came from elsewhere, and names files of this host"
-    ):
+    with pytest.raises(InputError, match="bring: this scenario came from elsewhere, and names files of this host"):
         replay.selection_of(hostile)
     of = read(made.path / run_manifest.MADE_OF, RunManifest).model_copy(update={"brings": True})
     write(made.path / run_manifest.MADE_OF, of.model_dump_json())

@@ -60,9 +60,7 @@ def without_data(members: Members) -> None:
 @pytest.mark.parametrize("carry", [True, False])
 def test_a_capsule_names_no_repository_of_this_host(store: Store, carry: bool) -> None:
     capsule = open_capsule(made(store, with_repository, carry=carry))
-    with pytest.raises(
-        InputError, match=r"history own (is made of a git repository, which is|are) not in the capsule"
-    ):
+    with pytest.raises(InputError, match=r"history own (is made of a git repository, which is|are) not in the capsule"):
         replay.replay_request(capsule, [0, 1], store.home, jobs=1, corpus=None, kernel=None)
 
 
@@ -107,13 +105,9 @@ def test_a_capsule_names_no_kernel_of_this_host(store: Store, spec: str) -> None
 def test_options_of_a_capsule_reach_no_file_of_this_host(
     store: Store, words: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path = made(
-        store, lambda members: edit(members, "plan.json", lambda r: r["options"].update(words)), carry=False
-    )
+    path = made(store, lambda members: edit(members, "plan.json", lambda r: r["options"].update(words)), carry=False)
     try:
-        request = replay.replay_request(
-            open_capsule(path), [0, 1], tmp_path, jobs=1, corpus=None, kernel=None
-        )
+        request = replay.replay_request(open_capsule(path), [0, 1], tmp_path, jobs=1, corpus=None, kernel=None)
     except InputError as error:
         assert "Traceback" not in str(error)
         return
@@ -131,9 +125,7 @@ OF_CARRIED = ("artefacts.json", "artefacts/kernel/modules.json", "made-of.json")
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     yield at
     for key, inner in (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate((value if isinstance(value, list) else [])[:2])
+        value.items() if isinstance(value, dict) else enumerate((value if isinstance(value, list) else [])[:2])
     ):
         yield from places(inner, (*at, key))
 

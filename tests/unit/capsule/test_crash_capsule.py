@@ -18,9 +18,7 @@ from tests.build.crash_record import record, sectors
 
 NAME = "20261128-010203-ext4"
 QUESTION_OF_IT = Question("one", "ext4", "debian:6.1", "today", (), 1, 1, 4, None)
-LOST = Violation(
-    "0:2:-0", "ab", ("fsync A",), "a promised name is missing", "A/new", "fsync A", (0, 1, 0, 2, 1)
-)
+LOST = Violation("0:2:-0", "ab", ("fsync A",), "a promised name is missing", "A/new", "fsync A", (0, 1, 0, 2, 1))
 
 
 def ran(home: Path, question: Question = QUESTION_OF_IT) -> Store:

@@ -88,9 +88,7 @@ def test_a_run_with_nothing_in_it_is_read(readers: Readers, reader: str, state: 
         said = " ".join(readers.page(run).words)
         assert ("it was so" in said) is (state in ("none is ok", "all unsupported"))
     elif reader == "load":
-        assert len(agelab.load()) == sum(
-            max(1, len(run.samples().get(n, []))) for n, _ in enumerate(run.plan().cells)
-        )
+        assert len(agelab.load()) == sum(max(1, len(run.samples().get(n, []))) for n, _ in enumerate(run.plan().cells))
     elif state == "no cells" and reader.startswith(("sweep", "replicate")):
         assert f"{run.name} has no cells" in readers.refused(reader, run)
     elif reader in REFUSED or (reader.startswith("compare") and state in NOTHING_TO_COMPARE):
@@ -99,10 +97,7 @@ def test_a_run_with_nothing_in_it_is_read(readers: Readers, reader: str, state: 
         readers.good(reader, run)
 
 
-GROUPS = {
-    " ".join(names): [HOSTILE[name] for name in names]
-    for names in ([*HOSTILE][at::RUNS] for at in range(RUNS))
-}
+GROUPS = {" ".join(names): [HOSTILE[name] for name in names] for names in ([*HOSTILE][at::RUNS] for at in range(RUNS))}
 """The hostile texts, some to a run."""
 
 
@@ -134,9 +129,7 @@ def test_a_hostile_text_is_a_text(readers: Readers, reader: str, group: str) -> 
 def test_a_very_long_reason_is_a_reason(readers: Readers) -> None:
     """A console's last words may be many: no reader takes long over them."""
     long = "Kernel panic - not syncing: " + "x" * hostile_runs.LONG
-    run = hostile_runs.write(
-        readers.home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, []
-    )
+    run = hostile_runs.write(readers.home, [hostile_runs.cell()], {0: {"status": "panicked", "reason": long}}, [])
     usual = csv.field_size_limit(2 * hostile_runs.LONG)
     try:
         for reader in ("show", "csv", "junit", "sweep", "replicate"):

@@ -147,16 +147,12 @@ def verb():
 cli.Verbs.get_command = lambda self, ctx, name: verb
 sys.exit(cli.main(["run"]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=30)
     assert (done.returncode, done.stdout) == (130, "cleaned up\n")
     assert done.stderr.strip() == "agelab: interrupted"
 
 
-@pytest.mark.parametrize(
-    ("called", "typed"), [(".venv/bin/agelab", ".venv/bin/agelab"), ("pytest", "agelab")]
-)
+@pytest.mark.parametrize(("called", "typed"), [(".venv/bin/agelab", ".venv/bin/agelab"), ("pytest", "agelab")])
 def test_a_hint_has_the_command_as_it_was_called(
     called: str,
     typed: str,
@@ -167,9 +163,7 @@ def test_a_hint_has_the_command_as_it_was_called(
     monkeypatch.setattr(sys, "argv", [called, "doctor"])
     probe["does"] = InputError("it is not there", "all runs: agelab list; agelab builds none")
     cli.main(["doctor"])
-    assert capsys.readouterr().err == (
-        f"agelab: it is not there\n  all runs: {typed} list; agelab builds none\n"
-    )
+    assert capsys.readouterr().err == (f"agelab: it is not there\n  all runs: {typed} list; agelab builds none\n")
     print_blocks([Text("a page to read: agelab report latest")])
     assert capsys.readouterr().out == f"a page to read: {typed} report latest\n"
 
@@ -182,9 +176,7 @@ def test_a_command_that_is_on_the_path_needs_none(monkeypatch: pytest.MonkeyPatc
     assert as_called("go on: agelab resume latest") == "go on: agelab resume latest"
 
 
-@pytest.mark.parametrize(
-    "stopped", [KeyboardInterrupt(), HostError("no room", "free some space"), OSError(28, "full")]
-)
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt(), HostError("no room", "free some space"), OSError(28, "full")])
 def test_what_stops_a_run_ends_with_the_command_that_goes_on(
     stopped: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,15 +197,11 @@ def test_what_stops_a_run_ends_with_the_command_that_goes_on(
     assert last == "  go on: .venv/bin/agelab resume 20260101-000000-aging"
 
 
-def test_what_is_nested_too_deeply_is_wrong_input(
-    probe: dict[str, object], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_nested_too_deeply_is_wrong_input(probe: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
     """Python has one error for it, whoever reads: of archives, directories, JSON."""
     probe["does"] = RecursionError("maximum recursion depth exceeded")
     assert cli.main(["doctor"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "agelab: a file or a directory that was named is nested too deeply"
-    )
+    assert capsys.readouterr().err.startswith("agelab: a file or a directory that was named is nested too deeply")
 
 
 def test_a_bug_shows_its_traceback_and_has_an_exit_code_of_its_own(
@@ -228,12 +216,8 @@ def test_a_bug_shows_its_traceback_and_has_an_exit_code_of_its_own(
 
 def test_a_full_disk_under_standard_output_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*AGELAB, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == 3 and done.stderr.startswith(
-        "agelab: No space left on device\n  free some space"
-    )
+        done = subprocess.run([*AGELAB, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3 and done.stderr.startswith("agelab: No space left on device\n  free some space")
     assert done.stderr.count("\n") == 2
 
 
@@ -271,9 +255,7 @@ def test_a_store_that_others_decide_on_is_refused(tmp_path: Path, monkeypatch: p
         open_store()
     home.chmod(0o755)
     monkeypatch.setattr(os, "geteuid", lambda: home.stat().st_uid + 1000)
-    monkeypatch.setattr(
-        Path, "stat", lambda path, **_: os.stat_result((0o40755, 0, 0, 1, 4242, 0, 0, 0, 0, 0))
-    )
+    monkeypatch.setattr(Path, "stat", lambda path, **_: os.stat_result((0o40755, 0, 0, 1, 4242, 0, 0, 0, 0, 0)))
     with pytest.raises(InputError, match="belongs to the user 4242"):
         open_store()
 

@@ -40,9 +40,7 @@ def test_every_verb_has_examples_of_its_own() -> None:
         assert len(own) >= 2 and any(words[1] == verb for words in own), verb
 
 
-@pytest.mark.parametrize(
-    ("verb", "words"), COMMANDS, ids=lambda one: " ".join(one) if isinstance(one, list) else one
-)
+@pytest.mark.parametrize(("verb", "words"), COMMANDS, ids=lambda one: " ".join(one) if isinstance(one, list) else one)
 def test_an_example_is_a_command(verb: str, words: list[str]) -> None:
     command: click.Command = agelab
     context = click.Context(agelab)
@@ -58,11 +56,7 @@ def test_an_example_is_a_command(verb: str, words: list[str]) -> None:
 
 def test_help_has_groups_and_what_most_people_need_comes_first(cli: Cli) -> None:
     shown = cli.out("help")
-    assert [
-        line
-        for line in shown.splitlines()
-        if line in ("Run:", "Look:", "Compare:", "Test:", "Keep:", "Host:")
-    ]
+    assert [line for line in shown.splitlines() if line in ("Run:", "Look:", "Compare:", "Test:", "Keep:", "Host:")]
     assert max(map(len, shown.splitlines())) <= 80
     first, _, rest = cli.out("help", "run").partition("Other options:")
     assert "--seeds" in first and "--check" in first and "--machine-band" in rest and "Examples:" in rest
@@ -74,9 +68,7 @@ def test_help_has_groups_and_what_most_people_need_comes_first(cli: Cli) -> None
 @pytest.mark.parametrize("what", catalogue.FILES)
 def test_a_list_has_a_line_of_each_file(what: str, cli: Cli) -> None:
     listed = cli.json("list", what, "--json")[what]
-    assert [row["name"] for row in listed] == sorted(
-        path.stem for path in catalogue.FILES[what].glob("*.toml")
-    )
+    assert [row["name"] for row in listed] == sorted(path.stem for path in catalogue.FILES[what].glob("*.toml"))
     assert all(row["summary"] for row in listed)
     shown = cli.out("list", what)
     assert all(f" {row['name']} " in shown for row in listed) and f"to use one: {USED[what]}" in shown
@@ -124,9 +116,7 @@ def words(line: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ],
 )
 @pytest.mark.usefixtures("asked")
-def test_a_shell_completes(
-    line: str, there: str, not_there: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_shell_completes(line: str, there: str, not_there: str, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     given = words(line, cli, monkeypatch)
     assert {*there.split()} <= {*given} and not_there not in given
 
@@ -138,9 +128,7 @@ def test_the_second_time_no_verb_is_loaded(asked: Path) -> None:
     )
     ask = {"_AGELAB_COMPLETE": "zsh_complete", "COMP_WORDS": "agelab run --filesystem x", "COMP_CWORD": "3"}
     said = [
-        subprocess.run(
-            [AGELAB[0], "-c", code], env={**os.environ, **ask}, capture_output=True, text=True, check=True
-        )
+        subprocess.run([AGELAB[0], "-c", code], env={**os.environ, **ask}, capture_output=True, text=True, check=True)
         for _ in range(2)
     ]
     assert said[0].stdout == said[1].stdout == "plain\nxfs\n_\n"
@@ -171,9 +159,7 @@ def test_the_new_scenario_is_one_and_says_what_each_part_is(tmp_path: Path, cli:
     assert scenario.name == "mine" and scenario.tests and scenario.control and scenario.citation is None
     text = file.read_text()
     for part in tomllib.loads(text):
-        [said] = [
-            lines for lines in text.split("\n\n") if f"\n{part} = " in f"\n{lines}" or f"[{part}]" in lines
-        ]
+        [said] = [lines for lines in text.split("\n\n") if f"\n{part} = " in f"\n{lines}" or f"[{part}]" in lines]
         assert part == "summary" or said.startswith("#"), part
     assert "is there already" in cli.err("new", file)
     assert "ends in .toml" in cli.err("new", tmp_path / "mine")
@@ -190,9 +176,7 @@ def test_a_trial_is_one_cell_with_small_data_in_which_each_step_runs_once(tmp_pa
     assert corpus and cell.scaled_bytes(corpus.mib) == 4 << 20 and cell.disk_bytes == whole[0].disk_bytes
     assert [step.repeat for step in cell.scenario.steps] == [1]
     [aging] = planned_cells(RunOptions(name="aging-curve-xfs", trial=True))
-    assert aging.wanted_bytes == 64 << 20 and {
-        getattr(one, "points", 0) for one in aging.scenario.histories
-    } == {1}
+    assert aging.wanted_bytes == 64 << 20 and {getattr(one, "points", 0) for one in aging.scenario.histories} == {1}
     with pytest.raises(InputError, match="--check"):
         RunOptions(control="x", trial=True)
     with pytest.raises(InputError, match="--check"):

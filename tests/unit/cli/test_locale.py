@@ -80,9 +80,7 @@ def test_results_are_shown_and_written_as_utf_8(
     assert TEXT in said
 
 
-def test_a_scenario_is_the_same_text_and_its_name_the_same_name(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_scenario_is_the_same_text_and_its_name_the_same_name(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "grün.toml").write_text(SCENARIO, encoding="utf-8")
     (tmp_path / "x.toml").write_text('name = "x"\n' + f'"kürzel" = "{TEXT}"\n', encoding="utf-8")
     for name in ("grün.toml", "x.toml"):
@@ -154,9 +152,7 @@ def test_a_terminal_gets_what_its_locale_has(
 
 def test_a_program_of_the_host_is_given_utf_8(environment: dict[str, str], tmp_path: Path) -> None:
     """What agelab starts runs in C.UTF-8, whatever it was itself started in."""
-    code = (
-        "from agelab.base import process; print(ascii(process.run(['sh', '-c', 'echo grün $LC_ALL']).stdout))"
-    )
+    code = "from agelab.base import process; print(ascii(process.run(['sh', '-c', 'echo grün $LC_ALL']).stdout))"
     line = f"exec {shlex.quote(sys.executable)} -X utf8 -c {shlex.quote(code)}"
     said = subprocess.run(["sh", "-c", line], env=environment, cwd=tmp_path, capture_output=True, check=True)
     assert said.stdout.strip() == b"'gr\\xfcn C.UTF-8\\n'"

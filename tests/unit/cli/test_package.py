@@ -143,9 +143,7 @@ def wanted() -> dict[str, str]:
         for path in (PROJECT / top).rglob("*"):
             name = str(path.relative_to(PROJECT))
             if path.is_file() and "__pycache__" not in path.parts and name not in OF_THE_CHECKOUT:
-                found[name if top == "agelab" else f"agelab/share/{name}"] = sha256(
-                    path.read_bytes()
-                ).hexdigest()
+                found[name if top == "agelab" else f"agelab/share/{name}"] = sha256(path.read_bytes()).hexdigest()
     return found
 
 
@@ -155,9 +153,7 @@ def test_the_wheel_holds_what_is_needed_at_run_time_and_nothing_else(wheel: Path
         found = {name: sha256(file.read(name)).hexdigest() for name in names}
         licence = file.read(f"agelab-{agelab.__version__}.dist-info/licenses/LICENSE")
     assert found == wanted()
-    assert {"agelab/host-packages.txt", "agelab/share/harness/start", "agelab/share/images/init"} <= set(
-        found
-    )
+    assert {"agelab/host-packages.txt", "agelab/share/harness/start", "agelab/share/images/init"} <= set(found)
     assert b"GNU GENERAL PUBLIC LICENSE\n                       Version 2, June 1991" in licence
 
 
@@ -179,10 +175,7 @@ def test_an_installed_agelab_works_from_anywhere(python: Path, empty: Path, tmp_
     where = run([python, "-c", "import agelab; print(agelab.__file__)"], empty).stdout
     assert where.startswith(str(python.parents[1]))
     assert run([program, "--version"], empty).stdout == f"agelab, version {agelab.__version__}\n"
-    assert (
-        run([program, "list"], empty, HOME=home).stdout
-        == f"no runs yet; make one: {program} run aging-reiserfs\n"
-    )
+    assert run([program, "list"], empty, HOME=home).stdout == f"no runs yet; make one: {program} run aging-reiserfs\n"
     assert "Usage: agelab run " in run([program, "run", "--help"], empty).stdout
     refused = run([program, "run", "no-such"], empty, 2, HOME=home).stderr
     assert all(name in refused for name in selection.scenario_names()[:10]), "the first of them"
@@ -216,13 +209,9 @@ def test_without_libvirts_binding_it_says_how_to_have_it(python: Path, empty: Pa
     assert libvirt["fix"] == f"{way} --system-site-packages"
 
 
-def test_a_host_without_the_binding_is_told_its_package(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_host_without_the_binding_is_told_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(host, "LIBVIRT_BINDING", tmp_path / host.LIBVIRT_BINDING.name)
-    monkeypatch.setattr(
-        "agelab.base.process.host_packages", lambda: {str(host.LIBVIRT_BINDING): "python3-libvirt"}
-    )
+    monkeypatch.setattr("agelab.base.process.host_packages", lambda: {str(host.LIBVIRT_BINDING): "python3-libvirt"})
     assert host.binding_hint() == "install the Debian package python3-libvirt"
 
 

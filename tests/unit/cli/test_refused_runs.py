@@ -15,9 +15,7 @@ from tests.build.run_readers import REFUSED, WORDS, Readers
 
 
 @pytest.mark.parametrize("harm", ["schema", "plan", "end", "sample", "cut"])
-def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
-    readers: Readers, harm: str, cli: Cli
-) -> None:
+def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(readers: Readers, harm: str, cli: Cli) -> None:
     good_ones = [hostile_runs.going_on(readers.home, 3, 0) for _ in range(2)]
     run = hostile_runs.going_on(readers.home, 3, 0)
     plan, end, samples = (run.path / name for name in ("plan.json", "cells/0/end.json", "samples.jsonl"))
@@ -58,16 +56,12 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(
         (None, "of schema null: there has been no such one", "the first was 1"),
     ],
 )
-@pytest.mark.parametrize(
-    "reader", ["show", "list", "csv", "replicate", "compare", "sweep", "report", *REFUSED]
-)
+@pytest.mark.parametrize("reader", ["show", "list", "csv", "replicate", "compare", "sweep", "report", *REFUSED])
 def test_results_of_another_schema_are_refused_with_what_to_do(
     readers: Readers, reader: str, schema: object, said: str, now: str
 ) -> None:
     # Of a newer one this agelab cannot know what else is in it.
-    run = hostile_runs.write(
-        readers.home, [hostile_runs.cell()], {}, [], schema=schema, more={"that is": "not known"}
-    )
+    run = hostile_runs.write(readers.home, [hostile_runs.cell()], {}, [], schema=schema, more={"that is": "not known"})
     code, out, err = readers.read(WORDS[reader], run)
     assert code == 2 and not out.strip() and run.name in err
     assert said in err and (reader == "list" or now in err)
@@ -105,9 +99,7 @@ UNFIT: dict[str, Unfit] = {
 
 @pytest.mark.parametrize("what", UNFIT)
 @pytest.mark.parametrize("reader", ["show-json", "csv", "compare", "report", "resume"])
-def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
-    readers: Readers, reader: str, what: str
-) -> None:
+def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(readers: Readers, reader: str, what: str) -> None:
     run = hostile_runs.going_on(readers.home, 1, 1)
     name, part = UNFIT[what]
     path = run.path / name
@@ -121,8 +113,6 @@ def test_what_cannot_be_a_result_is_refused_by_the_name_of_its_file(
 
 def test_half_a_character_is_shown_as_one(readers: Readers) -> None:
     """A lone surrogate: JSON can write it, no text can hold it. A sample that has one is shown with its escape."""
-    run = hostile_runs.write(
-        readers.home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}]
-    )
+    run = hostile_runs.write(readers.home, [hostile_runs.cell()], {0: {"status": "ok"}}, [{**ROW, "step": "a\ud800"}])
     for reader in ("show", "csv", "jsonl", "junit"):
         assert ("a\\ud800" in readers.good(reader, run).replace("\\\\", "\\")) is (reader != "junit")

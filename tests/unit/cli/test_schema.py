@@ -82,9 +82,7 @@ def test_what_may_be_written_shortly_may_be_so_in_the_schema() -> None:
 def test_a_result_is_what_its_schema_wants(tmp_path: Path) -> None:
     from agelab.results.result import Status
 
-    name = aging_runs.make(
-        tmp_path, {"ext4": 1.5, "xfs": 1.2, "jfs": 1}, statuses={"jfs": Status.FAILED}, unfinished=1
-    )
+    name = aging_runs.make(tmp_path, {"ext4": 1.5, "xfs": 1.2, "jfs": 1}, statuses={"jfs": Status.FAILED}, unfinished=1)
     result = json.loads(json.dumps(RunDirectory(tmp_path / "runs" / name).as_json()))
     assert faults("result", result) == []
     assert {cell["status"] for cell in result["cells"]} == {"ok", "interrupted"}

@@ -33,9 +33,7 @@ def project(tmp_path: Path) -> Path:
         '[project]\nname = "agelab"\nversion = "0"\ndescription = "x"\nscripts.agelab = "agelab:main"\n'
         '[tool.hatch.build.targets.wheel]\ndev-mode-dirs = ["."]\n'
     )
-    backend = [
-        one for one in locked("requirements.txt") if re.search(r"# via.*(hatchling|build-system)", one)
-    ]
+    backend = [one for one in locked("requirements.txt") if re.search(r"# via.*(hatchling|build-system)", one)]
     for lock in ("requirements.txt", "requirements-site.txt", "requirements-test.txt"):
         (made / lock).write_text("\n".join(backend) + "\n")
     return made
@@ -62,9 +60,7 @@ def path_with(directory: Path, *programs: str, **scripts: str) -> dict[str, str]
     return {**os.environ, "PATH": str(directory)}
 
 
-def setup(
-    project: Path, purpose: str = "run", env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def setup(project: Path, purpose: str = "run", env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["/bin/sh", str(project / "agelab/setup.sh"), purpose], env=env, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, check=False, cwd="/",
@@ -102,9 +98,7 @@ def test_a_user_without_sudo_is_told_what_to_install(project: Path, tmp_path: Pa
     env = path_with(tmp_path / "bin", *bare, "ls", id="echo 1000", apt_get="exit 9", sudo="exit 1")
     done = setup(project, env=env)
     assert done.returncode == 3
-    assert re.fullmatch(
-        "agelab: not root, and sudo .*: qemu-utils libvirt-daemon python3-venv\n", done.stderr
-    )
+    assert re.fullmatch("agelab: not root, and sudo .*: qemu-utils libvirt-daemon python3-venv\n", done.stderr)
 
 
 def test_missing_packages_are_installed_at_once_and_pythons_own_first(project: Path, tmp_path: Path) -> None:
@@ -134,9 +128,7 @@ def test_missing_packages_are_installed_at_once_and_pythons_own_first(project: P
             assert done.returncode == 0
         else:
             assert done.returncode == 3
-            assert (
-                "agelab: apt-get could not install them: E: no such package" in done.stderr.splitlines()[-1]
-            )
+            assert "agelab: apt-get could not install them: E: no such package" in done.stderr.splitlines()[-1]
         call = "noninteractive: -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "
         installed = [f"{call}install --no-install-recommends {one}" for one in packages]
         assert log.read_text().splitlines() == [f"{call}update", *installed]
@@ -289,8 +281,7 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
         ),
         (
             ["sweep", "NAME=aging", "KERNELS=source:5.10 source:6.1,config=a"],
-            "<run><aging><--kernel><source:5.10,patches=it's.patch>"
-            "<--kernel><source:6.1,config=a,patches=it's.patch>",
+            "<run><aging><--kernel><source:5.10,patches=it's.patch><--kernel><source:6.1,config=a,patches=it's.patch>",
         ),
         (["image", "KERNEL=tree:/linux"], "<image><build><--kernel><tree:/linux,patches=it's.patch>"),
     ],

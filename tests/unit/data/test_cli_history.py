@@ -22,8 +22,7 @@ def test_a_log_is_made_reported_and_checked(tmp_path: Path, cli: Cli) -> None:
     assert f"operations   {facts['operations']}\n" in cli.out("history", "check", path)
     assert "is there already" in cli.err("history", "make", "churn", "--disk", "60M", "-o", path)
     assert (
-        cli.json("history", "make", "churn", "--disk", "60M", "--json", "-o", tmp_path / "other")["engine"]
-        == "churn"
+        cli.json("history", "make", "churn", "--disk", "60M", "--json", "-o", tmp_path / "other")["engine"] == "churn"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["my.log", "other"]
 

@@ -115,9 +115,7 @@ def test_the_image_holds_the_tree_read_only_and_dated(cd: Cd, tmp_path: Path) ->
 
 def test_another_seed_is_other_data_of_the_same_shape(cd: Cd) -> None:
     one, two = plan(cd, QUICK, 1), plan(cd, QUICK, 2)
-    assert {file.path for file in one}.isdisjoint(
-        {file.path for file in two} - {single.path for single in cd.singles}
-    )
+    assert {file.path for file in one}.isdisjoint({file.path for file in two} - {single.path for single in cd.singles})
     assert content(1, "x", 64) != content(2, "x", 64)
     assert sorted(file.size for file in one) != sorted(file.size for file in two)
     assert len(one) == pytest.approx(len(two), rel=0.03)
@@ -157,9 +155,7 @@ def test_packages_do_not_compress_and_prose_does() -> None:
     assert max(len(line) for line in text.splitlines()) < 1000
 
 
-def test_too_little_space_is_said_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_little_space_is_said_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=5_000_000))
     with pytest.raises(HostError, match=r"needs 8\d MB .* 5 MB free"):

@@ -53,9 +53,7 @@ def below(kind: str, path: str, part: int = 1, seed: int = 1) -> list[PlannedFil
     found = planned(kind, part, seed)
     if (archive := found.get(path)) and isinstance(archive, Tarball):
         return list(archive.members)
-    return [
-        file for file in found.values() if isinstance(file, PlannedFile) and file.path.startswith(f"{path}/")
-    ]
+    return [file for file in found.values() if isinstance(file, PlannedFile) and file.path.startswith(f"{path}/")]
 
 
 def directories(files: Sequence[PlannedFile]) -> set[str]:
@@ -140,9 +138,7 @@ def test_a_tree_can_have_another_number_of_files_whose_bytes_together_stay() -> 
         with pytest.raises(InputError, match="files: "):
             wrong({"ports": 1})
     for count in (0, 229_000_001):
-        with pytest.raises(
-            InputError, match=f"^corpus fedorchuk-2008: files: portage: {count} files are not 1 to"
-        ):
+        with pytest.raises(InputError, match=f"^corpus fedorchuk-2008: files: portage: {count} files are not 1 to"):
             own.with_files({"portage": count})
 
 
@@ -266,9 +262,7 @@ def test_program_text_has_the_size_asked_for() -> None:
     assert source(1, "a", 1000) != source(2, "a", 1000)
 
 
-def test_the_compressor_is_an_input_of_what_is_compressed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_compressor_is_an_input_of_what_is_compressed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[dict[str, object]] = []
     monkeypatch.setattr(artefact, "obtain", lambda store, inputs, build, **_: seen.append(inputs))
     for kind in corpus_names():

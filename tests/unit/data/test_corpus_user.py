@@ -44,9 +44,7 @@ def test_a_directory_becomes_an_image(tree: Path, store: Store, tmp_path: Path) 
     taken = corpus_from_user(tree, store)
     assert (taken.files, taken.content_bytes) == (2, 5003)
     out = tmp_path / "out"
-    process.run(
-        ["xorriso", "-no_rc", "-osirrox", "on", "-indev", str(taken.image), "-extract", "/", str(out)]
-    )
+    process.run(["xorriso", "-no_rc", "-osirrox", "on", "-indev", str(taken.image), "-extract", "/", str(out)])
     assert (out / "a" / "b" / "zwei ü.bin").read_bytes() == bytes(5000)
     assert (out / "link").readlink() == Path("a/one.txt")
     for directory in (out, out / "a", out / "a" / "b"):
@@ -123,9 +121,7 @@ def test_the_users_own_takes_the_place_of_a_studys_data(data: Path, store: Store
 
 
 @pytest.mark.parametrize("archived", [False, True])
-def test_what_it_lacks_is_named_and_nothing_is_kept(
-    data: Path, store: Store, tmp_path: Path, archived: bool
-) -> None:
+def test_what_it_lacks_is_named_and_nothing_is_kept(data: Path, store: Store, tmp_path: Path, archived: bool) -> None:
     (data / "film.avi").unlink()
     (data / "music" / "file").unlink()
     (data / "music").rmdir()
@@ -205,13 +201,7 @@ def pax(word: bytes, value: bytes, size: int | None = None) -> bytes:
     header.type, header.size = tarfile.XHDTYPE, len(content) if size is None else size
     member.size = 10
     padded = content + bytes(-len(content) % 512)
-    return (
-        header.tobuf(tarfile.GNU_FORMAT)
-        + padded
-        + member.tobuf(tarfile.GNU_FORMAT)
-        + b"0" * 10
-        + bytes(10742)
-    )
+    return header.tobuf(tarfile.GNU_FORMAT) + padded + member.tobuf(tarfile.GNU_FORMAT) + b"0" * 10 + bytes(10742)
 
 
 def test_bombs_are_refused_before_they_go_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,9 +219,7 @@ def test_bombs_are_refused_before_they_go_off(tmp_path: Path, monkeypatch: pytes
         corpus_from_user(many, Store(tmp_path / "home"))
 
 
-@pytest.mark.parametrize(
-    "names", [[f"a{n}" for n in range(11)], ["/".join("abcdefghijkl")]], ids=["many", "deep"]
-)
+@pytest.mark.parametrize("names", [[f"a{n}" for n in range(11)], ["/".join("abcdefghijkl")]], ids=["many", "deep"])
 def test_an_archive_of_more_names_than_a_disk_has_inodes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str]
 ) -> None:

@@ -69,10 +69,7 @@ def test_an_engine_s_history_is_made_once_whatever_it_is_called(tmp_path: Path) 
     store = Store(tmp_path)
     asked = wanted("profile", points=3)
     kept = artefact.obtain_history(asked, 64 * MIB, 1, store)
-    assert (
-        artefact.obtain_history(asked.model_copy(update={"name": "two", "note": "why"}), 64 * MIB, 1, store)
-        == kept
-    )
+    assert artefact.obtain_history(asked.model_copy(update={"name": "two", "note": "why"}), 64 * MIB, 1, store) == kept
     others = [
         artefact.obtain_history(asked, 64 * MIB, 2, store).key,
         artefact.obtain_history(asked, 65 * MIB, 1, store).key,
@@ -152,9 +149,7 @@ def test_a_fault_of_the_user_s_is_the_user_s_and_one_of_ours_a_bug(tmp_path: Pat
         engines.write_log(source, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     for number, text in enumerate(("create a\npoint 1\n# the end\n\n", "create a\n# no point\n")):
-        assert (
-            len(parts(own(tmp_path / "log", text), tmp_path / str(number))) == 1
-        )  # no part of remarks alone
+        assert len(parts(own(tmp_path / "log", text), tmp_path / str(number))) == 1  # no part of remarks alone
 
 
 def test_a_report_is_versioned_json(tmp_path: Path) -> None:

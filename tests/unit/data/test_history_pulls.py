@@ -21,10 +21,7 @@ DISK = 150_000_000
 
 
 def wanted(number: int, points: int = 2, **more: Any) -> History:
-    raw = {
-        name: {"value": value, "origin": "estimated"}
-        for name, value in (("pulls", number), ("fullness", 0.01))
-    }
+    raw = {name: {"value": value, "origin": "estimated"} for name, value in (("pulls", number), ("fullness", 0.01))}
     adapter: TypeAdapter[History] = TypeAdapter(History)
     return adapter.validate_python({"engine": "pulls", "name": "pulls", "points": points, **raw, **more})
 

@@ -135,6 +135,4 @@ def test_the_guests_program_sends_each_request_where_and_as_large_as_it_is(tmp_p
         part.write_text(requests)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == ended
-    assert disk.read_bytes() == (
-        b"x" * 8192 + bytes(4096) + b"x" * (MIB - 12288) + bytes(MIB) + b"x" * 2 * MIB
-    )
+    assert disk.read_bytes() == (b"x" * 8192 + bytes(4096) + b"x" * (MIB - 12288) + bytes(MIB) + b"x" * 2 * MIB)

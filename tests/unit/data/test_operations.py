@@ -118,9 +118,7 @@ def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: st
         ),  # the tenth fault is the last that is told
     ],
 )
-def test_a_file_that_is_no_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
-) -> None:
+def test_a_file_that_is_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str) -> None:
     monkeypatch.setattr(operations, "MAX_ENTRIES", 3)
     with pytest.raises(InputError, match=reason.replace("'", ".")) as error:
         check_log(log(tmp_path, text))
@@ -139,8 +137,7 @@ def carried_out(program: Path, path: Path, where: Path, *options: str) -> subpro
 
 def tree(root: Path) -> dict[str, bytes | None]:
     return {
-        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None
-        for path in sorted(root.rglob("*"))
+        str(path.relative_to(root)): path.read_bytes() if path.is_file() else None for path in sorted(root.rglob("*"))
     }
 
 
@@ -179,9 +176,7 @@ def drawn(seed: int, count: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
-    replay: Path, tmp_path: Path, seed: int
-) -> None:
+def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(replay: Path, tmp_path: Path, seed: int) -> None:
     path = log(tmp_path, drawn(seed, 120))
     done = carried_out(replay, path, tmp_path / "tree")
     assert done.returncode == 0 and not done.stderr
@@ -192,9 +187,7 @@ def test_the_check_and_the_replayer_say_the_same_of_drawn_logs(
     assert found.live_bytes == sum({file.st_ino: file.st_size for file in status}.values())
 
 
-def test_names_of_one_file_share_it_and_what_is_allocated_is_not_written(
-    replay: Path, tmp_path: Path
-) -> None:
+def test_names_of_one_file_share_it_and_what_is_allocated_is_not_written(replay: Path, tmp_path: Path) -> None:
     text = "create a\nappend a 10\nlink a b\nappend b 20\nallocate a 0 8192\nrename a b\nunlink a\n"
     path = log(tmp_path, f"agelab-operations 1\n{text}")
     found = check_log(path)
@@ -220,12 +213,8 @@ def test_the_replayer_takes_one_log_and_the_options_that_it_knows(
     assert done.returncode == 2 and done.stderr.startswith("usage: ") and tree(tmp_path / "tree") == {}
 
 
-def test_what_is_written_differs_from_line_to_line_and_does_not_compress(
-    replay: Path, tmp_path: Path
-) -> None:
-    text = "agelab-operations 1\n" + "".join(
-        f"create {name}\nwrite {name} 0 3000000\n" for name in ("a", "b")
-    )
+def test_what_is_written_differs_from_line_to_line_and_does_not_compress(replay: Path, tmp_path: Path) -> None:
+    text = "agelab-operations 1\n" + "".join(f"create {name}\nwrite {name} 0 3000000\n" for name in ("a", "b"))
     carried_out(replay, log(tmp_path, text), tmp_path / "tree")
     one, other = tree(tmp_path / "tree").values()
     assert one and other and one[:4096] != other[:4096] and len(set(one[:4096])) == 256

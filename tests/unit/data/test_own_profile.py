@@ -108,12 +108,8 @@ def test_what_no_history_could_follow_is_refused_with_its_place(
 
 
 def test_a_history_of_more_files_than_anybody_waits_for_is_refused_at_once(tmp_path: Path) -> None:
-    tiny = load_profile(
-        str(written(tmp_path, PROFILE.replace("weights = [2, 5, 3]", "weights = [9000000, 1, 0]")))
-    )
-    with pytest.raises(
-        InputError, match=r"files of 0\.0 bytes on average: to write 3,000,000,000 takes more than"
-    ):
+    tiny = load_profile(str(written(tmp_path, PROFILE.replace("weights = [2, 5, 3]", "weights = [9000000, 1, 0]"))))
+    with pytest.raises(InputError, match=r"files of 0\.0 bytes on average: to write 3,000,000,000 takes more than"):
         next(operations(tiny, ProfileRequest(1_000_000_000, 0.5, 3, 1), 1, ProducedFiles()))
     for published in map(load_profile, catalogue.names("profiles")):
         paper = ProfileRequest(4224 * MIB, 0.8, 20, 1)

@@ -73,9 +73,7 @@ CLOSED = (closed_file, closed_directory, closed_root, closed_above)
 
 
 @pytest.mark.parametrize("close", CLOSED)
-def test_a_corpus_is_for_those_who_may_read_all_of_it(
-    place: Path, store: Store, close: Callable[[Path], None]
-) -> None:
+def test_a_corpus_is_for_those_who_may_read_all_of_it(place: Path, store: Store, close: Callable[[Path], None]) -> None:
     made = tree(place)
     before = corpus_from_user(made, store)
     assert 0 not in rights(before.image.parent)
@@ -113,9 +111,7 @@ def test_a_file_of_data_is_as_closed_as_a_directory(place: Path, store: Store, f
             file.add(tree(place / "t"), arcname=".")
     mine.chmod(0o600)
     assert rights(corpus_from_user(mine, store).image.parent) == {0}
-    assert 0 not in rights(make(CorpusSpec(bytes=MB, seed=2), store).image.parent), (
-        "made here, of nobody's files"
-    )
+    assert 0 not in rights(make(CorpusSpec(bytes=MB, seed=2), store).image.parent), "made here, of nobody's files"
 
 
 def test_the_group_may_read_what_it_could_read_before(place: Path) -> None:
@@ -131,9 +127,7 @@ def test_the_group_may_read_what_it_could_read_before(place: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_a_history_is_for_those_who_may_read_its_log_or_repository(
-    place: Path, store: Store, closed: bool
-) -> None:
+def test_a_history_is_for_those_who_may_read_its_log_or_repository(place: Path, store: Store, closed: bool) -> None:
     log = place / "log"
     log.write_bytes(LOG)
     log.chmod(0o600 if closed else 0o644)
@@ -157,9 +151,7 @@ def test_a_history_is_for_those_who_may_read_its_log_or_repository(
 
 
 @pytest.mark.parametrize("closed", [False, True])
-def test_a_disk_is_as_closed_as_its_image_and_so_is_its_export(
-    place: Path, store: Store, closed: bool
-) -> None:
+def test_a_disk_is_as_closed_as_its_image_and_so_is_its_export(place: Path, store: Store, closed: bool) -> None:
     mine = filesystem(place / "image")
     mine.chmod(0o600 if closed else 0o644)
     disk = disk_import.import_images(store, [mine], "ext4", "single", "period", "import")

@@ -108,9 +108,7 @@ def test_a_root_that_is_kept_is_unpacked_once_and_whole(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = unpacked(tmp_path / "root", 0o022)
-    made = store.obtain(
-        "buildroot", {}, lambda directory: buildroot.write_tar(tree, directory / buildroot.ROOT_TAR)
-    )
+    made = store.obtain("buildroot", {}, lambda directory: buildroot.write_tar(tree, directory / buildroot.ROOT_TAR))
     left = store.cache("buildroots") / f"{made.key}.partial"
     (left / "usr").mkdir(parents=True)  # by one that was killed
     root = buildroot.unpacked_root(made, store)
@@ -119,9 +117,7 @@ def test_a_root_that_is_kept_is_unpacked_once_and_whole(
     assert buildroot.unpacked_root(made, store) == root
 
 
-def test_a_program_gets_nothing_of_the_host_but_its_directory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_gets_nothing_of_the_host_but_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     def run(argv: list[str], log: Path) -> process.Completed:

@@ -65,9 +65,7 @@ def test_a_package_that_the_date_does_not_have_is_an_error_and_not_taken_from_el
     with pytest.raises(InputError, match="Debian bookworm has no package 'bash'"):
         archive.require(["tool", "bash"])
     gone = Package(name="tool", version="2", filename="tool_2_amd64.deb", size=1, sha256="0" * 64)
-    with pytest.raises(
-        HostError, match=f"the snapshot trusted:{there} has no tool 2 of Debian bookworm"
-    ) as failed:
+    with pytest.raises(HostError, match=f"the snapshot trusted:{there} has no tool 2 of Debian bookworm") as failed:
         archive.download([gone])
     assert failed.value.hint == f"nothing else is taken in place of AGELAB_SNAPSHOT=trusted:{there}"
     with pytest.raises(InputError, match=f"the snapshot trusted:{there} has no Debian suite 'trixie'"):
@@ -92,14 +90,10 @@ def test_the_same_packages_give_the_same_archive_and_lists_of_their_own(
 
 
 def _bytes(directory: Path) -> dict[str, bytes]:
-    return {
-        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
-    }
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
 
 
-def test_each_snapshot_has_answers_of_its_own(
-    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_snapshot_has_answers_of_its_own(there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, question = Store(tmp_path / "store"), {"which": "tool"}
     assert cached_resolution(store, question, str, lambda: "of the snapshot") == "of the snapshot"
     monkeypatch.delenv(snapshot.VARIABLE)
@@ -156,9 +150,7 @@ def test_a_date_needs_a_host_that_is_configured_for_snapshots_of_all_that_is_tak
     snapshot._of_date.cache_clear()
     monkeypatch.setenv(snapshot.VARIABLE, "19990101T000000Z")
     monkeypatch.setattr(snapshot, "dated_address", lambda _settings, label, *_: known.get(label, ""))
-    with pytest.raises(
-        HostError, match=f"the host's apt is configured for no snapshots of {lacking}$"
-    ) as failed:
+    with pytest.raises(HostError, match=f"the host's apt is configured for no snapshots of {lacking}$") as failed:
         snapshot.chosen()
     assert f"Acquire::Snapshots::URI::{setting} " in failed.value.hint
 
@@ -168,9 +160,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A server with dates that has a date's bookworm alone; the list is of what it was asked for."""
     snapshot._of_date.cache_clear()
     monkeypatch.setenv(snapshot.VARIABLE, DATE)
-    monkeypatch.setattr(
-        snapshot, "dated_address", lambda _settings, label, *_: f"http://snapshots.test/{label}"
-    )
+    monkeypatch.setattr(snapshot, "dated_address", lambda _settings, label, *_: f"http://snapshots.test/{label}")
     asked = []
 
     def fetch(archive: Archive, arguments: list[str], directory: Path | None = None) -> None:
@@ -199,9 +189,7 @@ def test_of_a_date_a_suite_is_not_taken_without_its_updates(service: list[str], 
         Archive(Store(tmp_path / "store"), "trixie").update()
 
 
-def test_the_project_can_pin_its_packages(
-    there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_project_can_pin_its_packages(there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pins = tmp_path / "pins.toml"
     monkeypatch.setattr(places, "PINS", pins)
     pins.write_text('snapshot = "trusted:a mirror"')
@@ -238,13 +226,9 @@ def test_security_updates_are_not_left_out_because_their_server_fails(
         suites = re.findall("^Suites: (.*)$", (archive._root / "debian.sources").read_text(), re.M)
         said = []
         if "bookworm-updates" in suites:
-            said.append(
-                "E: The repository 'http://m.test bookworm-updates Release' does not have a Release file."
-            )
+            said.append("E: The repository 'http://m.test bookworm-updates Release' does not have a Release file.")
         if "bookworm-security" in suites:
-            said.append(
-                "E: Failed to fetch http://m.test/dists/bookworm-security/InRelease  503  Service Unavailable"
-            )
+            said.append("E: Failed to fetch http://m.test/dists/bookworm-security/InRelease  503  Service Unavailable")
         if said:
             raise process.ProcessFailed(["apt-get"], 100, "\n".join(said))
 
@@ -266,9 +250,7 @@ def test_sources_without_security_updates_are_told_when_lists_are_fetched(
     for suite in ("bookworm", "trixie-backports", "sid"):
         Archive(store, suite).update()
     wanted = ["bookworm", "trixie-backports"] if security is None else []
-    assert [re.findall("packages of Debian (\\S+) may be older", line) for line in said] == [
-        [one] for one in wanted
-    ]
+    assert [re.findall("packages of Debian (\\S+) may be older", line) for line in said] == [[one] for one in wanted]
     assert all(len(line.splitlines()) == 1 and "add the suite bookworm-security" in line for line in said)
 
 
@@ -396,9 +378,7 @@ def test_what_debians_keys_do_not_vouch_for_is_refused_before_anything_of_it_run
     elif harm == "release":
         _alter(release, "Date: ", "Date:  ")
     else:
-        (release.parent / "Release").write_text(
-            (tmp_path / "upstream/debian/dists/bookworm/Release").read_text()
-        )
+        (release.parent / "Release").write_text((tmp_path / "upstream/debian/dists/bookworm/Release").read_text())
         with signer() as somebody:
             somebody.sign(release.parent)
     store = Store(tmp_path / "store")
@@ -432,11 +412,7 @@ def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     debs = [
         *three_packages(tmp_path),
         *(deb(tmp_path, name) for name in ("busybox-static", "packer", "gcc", "linux-image", "unneeded")),
-        *(
-            deb(tmp_path, name)
-            for name in (*OF_KERNEL, *build_inputs._PACKAGES)
-            if name not in ("gcc", "flex")
-        ),
+        *(deb(tmp_path, name) for name in (*OF_KERNEL, *build_inputs._PACKAGES) if name not in ("gcc", "flex")),
         deb(tmp_path, "flex", Depends="library"),
     ]
     dated_archive.write(tmp_path / "upstream", {"bookworm": debs})

@@ -85,13 +85,9 @@ def test_a_sparse_file_counts_as_large_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small")
 def test_what_is_small_enough_is_unpacked(tmp_path: Path) -> None:
-    deb = package(
-        tmp_path / "a.deb", tar(("./a/b", 3 * MIB), *((f"./c/{number}", 9) for number in range(90)))
-    )
+    deb = package(tmp_path / "a.deb", tar(("./a/b", 3 * MIB), *((f"./c/{number}", 9) for number in range(90))))
     unpacking.unpack(deb, tmp_path / "out")
-    assert (tmp_path / "out/a/b").stat().st_size == 3 * MIB and len(
-        list((tmp_path / "out/c").iterdir())
-    ) == 90
+    assert (tmp_path / "out/a/b").stat().st_size == 3 * MIB and len(list((tmp_path / "out/c").iterdir())) == 90
 
 
 @pytest.mark.usefixtures("small")
@@ -111,9 +107,7 @@ def test_a_damaged_package_is_another_error(tmp_path: Path, data: bytes) -> None
         unpacking.unpack(package(tmp_path / "a.deb", data), tmp_path / "out")
 
 
-def test_modules_are_weighed_before_they_are_unpacked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_are_weighed_before_they_are_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deb_files, "PACKAGE_BYTES", 4 * MIB)
     monkeypatch.setattr(deb_files, "_MAX_ARGUMENTS", 2)
     for number, size in enumerate((1, 1, 1, 3)):

@@ -147,9 +147,7 @@ def test_the_count_stands_beside_what_alike_filesystems_would_give(home: Path, c
         "replicated": 11, "not replicated": 0, "not known": 0,
         "denied by the study itself": 2, "uninformative": 2, "could not be tested": 7,
     }  # fmt: skip
-    counted = [
-        rates[name] for name, one in claims.items() if name in rates and one["counted_as"] == "replicated"
-    ]
+    counted = [rates[name] for name, one in claims.items() if name in rates and one["counted_as"] == "replicated"]
     sums = [sum(at) for at in zip(*counted, strict=True)]
     given = {"noise_2_percent": pytest.approx(sums[0]), "noise_5_percent": pytest.approx(sums[1])}
     assert side["with_base_rate"] == {"claims": 11, "replicated": 11, "by_alike": given}
@@ -182,10 +180,7 @@ def test_where_rates_are_not_known_it_says_how_to_make_them(
 def test_claims_on_amounts_are_counted_and_have_no_part_in_the_base_rate(home: Path, cli: Cli) -> None:
     make(home, "aging", {"btrfs": {"fill fullness": 0.86, "copy": 1.0}, "ext3": {"copy": 1.5}})
     shown = replicated(cli, "latest")
-    assert (
-        "2 of 3 replicated; 1 of the 2 with a base rate, where filesystems that are all alike would give"
-        in shown
-    )
+    assert "2 of 3 replicated; 1 of the 2 with a base rate, where filesystems that are all alike would give" in shown
 
 
 @pytest.mark.parametrize(("slow", "kind"), [(False, "uninformative"), (True, "replicated")])

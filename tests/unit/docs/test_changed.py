@@ -17,9 +17,7 @@ from tests.changed import OTHERS, PROJECT, affected
         (["agelab/gone/module.py", "tests/unit/store/test_gone.py", "Makefile"], []),
     ],
 )
-def test_the_affected_a_change_are_those_of_its_package_and_changed_ones(
-    changed: list[str], tests: list[str]
-) -> None:
+def test_the_affected_a_change_are_those_of_its_package_and_changed_ones(changed: list[str], tests: list[str]) -> None:
     assert affected(changed) == tests
 
 

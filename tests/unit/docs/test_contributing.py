@@ -68,9 +68,7 @@ def test_a_filesystem_a_drive_and_a_step_are_one_file_each(copied: Path) -> None
         ("mine.toml", '["my-ext4"]', '["my-ext"]', "did you mean my-ext4"),
     ],
 )
-def test_a_mistake_in_it_is_told_with_its_place(
-    file: str, before: str, after: str, said: str, copied: Path
-) -> None:
+def test_a_mistake_in_it_is_told_with_its_place(file: str, before: str, after: str, said: str, copied: Path) -> None:
     text = (copied / file).read_text()
     assert before in text
     (copied / file).write_text(text.replace(before, after))

@@ -42,9 +42,7 @@ def test_a_mark_without_text_gets_it_and_other_text_stays() -> None:
 
 
 def test_every_mark_has_an_end() -> None:
-    marks = [
-        line for page in PAGES for line in page.read_text().splitlines() if line.startswith("<!-- generated:")
-    ]
+    marks = [line for page in PAGES for line in page.read_text().splitlines() if line.startswith("<!-- generated:")]
     assert len(marks) == sum(len(generated.BLOCK.findall(page.read_text())) for page in PAGES) > 15
 
 
@@ -87,6 +85,4 @@ def test_the_page_of_verbs_has_each_with_examples() -> None:
     text = (REFERENCE / "cli.md").read_text()
     for verb in VERBS:
         assert f"\n### agelab {verb}\n" in text
-    assert (
-        "agelab run aging-reiserfs  " in text and "Also, as of [agelab run](#agelab-run): `--kernel`" in text
-    )
+    assert "agelab run aging-reiserfs  " in text and "Also, as of [agelab run](#agelab-run): `--kernel`" in text

@@ -148,9 +148,7 @@ def test_the_jobs_of_the_page_follow_the_schema_of_workflows(tmp_path: Path) -> 
     workflow = tmp_path / "workflow.yml"
     jobs = jobs_of_page()
     assert len(jobs) == 3
-    workflow.write_text(
-        yaml.safe_dump({"on": "push", "jobs": {f"job-{n}": job for n, job in enumerate(jobs)}})
-    )
+    workflow.write_text(yaml.safe_dump({"on": "push", "jobs": {f"job-{n}": job for n, job in enumerate(jobs)}}))
     assert lint("vendor.github-workflows", workflow)[0] == 0, lint("vendor.github-workflows", workflow)[1]
 
 

@@ -33,9 +33,7 @@ def from_strace(trace: Path, directory: str, where: Path) -> Path:
 
 
 def from_fio(trace: Path, where: Path) -> Path:
-    return made(
-        ["awk", "-v", f"directory={TRACED}/fio", "-f", str(HOWTO / "fio-to-log.awk"), str(trace)], where
-    )
+    return made(["awk", "-v", f"directory={TRACED}/fio", "-f", str(HOWTO / "fio-to-log.awk"), str(trace)], where)
 
 
 def made(argv: list[str], where: Path) -> Path:
@@ -46,9 +44,7 @@ def made(argv: list[str], where: Path) -> Path:
 
 def sizes(root: Path) -> dict[str, int]:
     """Return the files below a directory by their sizes, directories by -1."""
-    return {
-        str(path.relative_to(root)): path.stat().st_size if path.is_file() else -1 for path in root.rglob("*")
-    }
+    return {str(path.relative_to(root)): path.stat().st_size if path.is_file() else -1 for path in root.rglob("*")}
 
 
 def test_the_example_is_a_log(tmp_path: Path) -> None:

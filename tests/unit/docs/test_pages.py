@@ -79,9 +79,7 @@ def lacks_contradictions(name: str, page: str) -> str:
     """Say in one line what a study's page lacks of the table of its contradictions; nothing where it has it."""
     section = page.partition(CONTRADICTIONS)[2].partition("\n## ")[0]
     rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in section.splitlines()
-        if line.startswith("|")
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line.startswith("|")
     ]
     if not rows or rows[0] != [*COLUMNS] or len(rows) < 3:
         return f"docs/studies/{name}.md lacks the table {CONTRADICTIONS.strip()!r}: | {' | '.join(COLUMNS)} |"

@@ -183,7 +183,5 @@ def test_the_nearest_scenario_with_published_data_is_named() -> None:
 
 def test_each_figure_file_has_its_claims_and_each_claims_file_its_figures() -> None:
     directory = toml_files.SCENARIOS / study.DIRECTORY
-    assert {path.name.removesuffix(".claims.toml") for path in directory.glob("*.toml")} == set(
-        study.study_names()
-    )
+    assert {path.name.removesuffix(".claims.toml") for path in directory.glob("*.toml")} == set(study.study_names())
     assert all(toml_files.read(path, Claims).claims for path in directory.glob("*.toml"))

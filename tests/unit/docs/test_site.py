@@ -108,9 +108,7 @@ def test_the_reference_has_what_the_code_has(site: Path, pages: dict[Path, Read]
                 assert where.says(key) and where.says(what["description"]), key
 
 
-def test_each_study_has_a_page_that_cites_it_and_says_what_it_leaves_open(
-    site: Path, pages: dict[Path, Read]
-) -> None:
+def test_each_study_has_a_page_that_cites_it_and_says_what_it_leaves_open(site: Path, pages: dict[Path, Read]) -> None:
     for name in study.study_names():
         page, scenario = pages[site / "studies" / f"{name}.html"], selection.select(name).scenario
         said = scenario.citation
@@ -144,9 +142,7 @@ def test_code_fits_its_column_and_the_sidebar_a_screen(browser: Browser, site: P
     shown = opened(browser, site / "index.html", viewport={"width": 1280, "height": 900})
     for name in ("quickstart", "compare", "capsules", "howto/workloads", "howto/cluster"):
         shown.page.goto((site / f"{name}.html").as_uri())
-        wide = (
-            "[...document.querySelectorAll('pre')].filter(code => code.scrollWidth > code.clientWidth).length"
-        )
+        wide = "[...document.querySelectorAll('pre')].filter(code => code.scrollWidth > code.clientWidth).length"
         assert shown.page.evaluate(wide) == 0, name
     assert len(shown.page.query_selector_all(".sidebar-tree .toctree-l1")) <= 30
     assert shown.complaints == []
@@ -155,9 +151,7 @@ def test_code_fits_its_column_and_the_sidebar_a_screen(browser: Browser, site: P
 def test_it_can_be_searched(browser: Browser, site: Path) -> None:
     shown = opened(browser, site / "index.html")
     shown.asked.clear()
-    shown.page.route(
-        f"{HOST}/**", lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:])
-    )
+    shown.page.route(f"{HOST}/**", lambda route: route.fulfill(path=site / urlsplit(route.request.url).path[1:]))
     shown.page.goto(f"{HOST}/search.html?q=platters")
     shown.page.get_by_role("link", name="Drives, machines, the block layer").last.wait_for()
     shown.page.get_by_text("platters").first.wait_for()

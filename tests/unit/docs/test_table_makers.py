@@ -83,10 +83,7 @@ def test_a_transcript_is_the_last_command_and_what_it_prints_and_no_day(home: Pa
     commands = ["export {runs} --format csv -o made.csv", "show {0}"]
     text = made("printed:transcript", [found], commands=commands).text
     assert text.startswith("```\n$ .venv/bin/agelab show YYYYMMDD-HHMM01-aging\n")
-    assert (
-        "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text
-        and "made.csv" not in text
-    )
+    assert "whole result: .venv/bin/agelab show YYYYMMDD-HHMM01-aging --json\n" in text and "made.csv" not in text
     assert found.name not in text and str(home) not in text and text.endswith(f"{QEMU}.")
 
 
@@ -179,9 +176,7 @@ def test_a_block_map_is_a_picture_of_its_variant(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scale", "heading"), [("quick", "## Beside our runs"), ("paper", "## Beside our runs, at its own size")]
 )
-def test_a_study_has_counts_in_its_page_and_its_figures_as_data(
-    tmp_path: Path, scale: str, heading: str
-) -> None:
+def test_a_study_has_counts_in_its_page_and_its_figures_as_data(tmp_path: Path, scale: str, heading: str) -> None:
     name = study_runs.make(tmp_path, "tum-2005", study_runs.printed("tum-2005"), scale=scale)
     found = RunDirectory(tmp_path / "runs" / name)
     beside = made("claims:beside_study", [found], name="study-tum-2005")
@@ -205,12 +200,8 @@ def test_the_processors_times_are_a_table_and_a_figure(tmp_path: Path) -> None:
 
 
 def test_a_history_has_a_table_and_its_plots(tmp_path: Path) -> None:
-    run_ = run_builder.begin(
-        tmp_path, run_builder.cells(["ext4-profile"]), provenance=WORDS, histories={"profile": {}}
-    )
-    rows = [
-        run_builder.sample(step, value, metric, point) for step, metric, value in POINTS for point in (1, 2)
-    ]
+    run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4-profile"]), provenance=WORDS, histories={"profile": {}})
+    rows = [run_builder.sample(step, value, metric, point) for step, metric, value in POINTS for point in (1, 2)]
     run_builder.end(run_, 0, rows)
     found = made("curve", [run_], pictures="aging")
     assert "| ext4 | 1.50 | 1.50 |" in found.text
@@ -248,9 +239,7 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
     assert forecast(mine, tmp_path / "runs", 1).known == 0
 
 
-def test_a_finding_is_ratios_with_intervals_and_verdicts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finding_is_ratios_with_intervals_and_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"], (1, 2, 3, 4, 5)), provenance=WORDS)
     for number in range(10):
         aged = (2 if number < 5 else 1) + number % 5 / 100
@@ -309,10 +298,7 @@ def test_a_share_of_cells_has_the_interval_of_clopper_and_pearson() -> None:
 def test_the_claims_about_a_filesystem_are_those_whose_test_names_it(tmp_path: Path) -> None:
     name = study_runs.make(tmp_path, "piszcz-2006", study_runs.printed("piszcz-2006", table="II"), seeds=5)
     text = made("claims:about", [RunDirectory(tmp_path / "runs" / name)], lines=["reiser4"]).text
-    assert (
-        "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**"
-        in text
-    )
+    assert "Making files: reiser4 is not far behind reiserfs. `touch-reiser4-close` | 1.01 | **replicated**" in text
     assert "`touch-reiserfs-led-before`" not in text
 
 

@@ -108,9 +108,7 @@ def errors(page: Path) -> list[str]:
         ({"text": "", "cells": ""}, "the keys of its cells"),
     ],
 )
-def test_a_block_of_another_code_fails_unless_it_says_so(
-    page: Path, fields: dict[str, object], wrong: str
-) -> None:
+def test_a_block_of_another_code_fails_unless_it_says_so(page: Path, fields: dict[str, object], wrong: str) -> None:
     written(page, **fields)
     found = errors(page)
     assert len(found) == bool(wrong)
@@ -190,9 +188,7 @@ def test_a_run_of_several_tables_is_made_once(
     assert len(asked) == 1
 
 
-def test_a_table_that_takes_data_of_others_is_left_without_them(
-    page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_takes_data_of_others_is_left_without_them(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACES", raising=False)
     written(page, text=OLD)
     found = make.Making(lambda options, kernels: [], True).make(table(runs=[], needs="TRACES"))
@@ -369,9 +365,7 @@ def test_every_table_has_its_page_its_maker_and_its_files(one: Table) -> None:
 
 def test_an_error_of_the_catalogue_names_file_and_table(tmp_path: Path) -> None:
     path = tmp_path / "tables.toml"
-    path.write_text(
-        '[[tables]]\nname = "one"\npage = "README.md"\nmaker = "printed:show"\nruns = [{ sedes = "1" }]\n'
-    )
+    path.write_text('[[tables]]\nname = "one"\npage = "README.md"\nmaker = "printed:show"\nruns = [{ sedes = "1" }]\n')
     with pytest.raises(InputError, match=r"tables.toml: table one: no option of a run 'sedes'"):
         catalogue.read(path)
     with pytest.raises(InputError, match="no table 'agin'"):

@@ -157,9 +157,7 @@ def test_xfs_counts_the_blocks_of_its_trees_of_free_space_as_free(trees: int) ->
     size = "blocksize = 4096\ndblocks = 76800\nagblocks = 19200\nagblklog = 15\nagcount = 4\nsectsize = 512\n"
     log = f"logstart = 0\nlogblocks = 0\nfdblocks = {600 + trees}\n"
     extents = "".join(f"{0:8} {100 + 2 * number:8} {1:8}\n" for number in range(600))
-    output = (
-        f"{size}{log}    agno    agbno      len\n{extents}   from      to extents  blocks    pct\n".encode()
-    )
+    output = f"{size}{log}    agno    agbno      len\n{extents}   from      to extents  blocks    pct\n".encode()
     if trees in (0, 4):
         assert sum(length for _, length in freespace.parse("xfs_db", output).runs) == 600 * 4096
     else:
@@ -222,9 +220,7 @@ def test_every_filesystem_names_a_format_that_is_read_or_says_why_not() -> None:
 
 def test_measures_of_runs_known_by_hand() -> None:
     mib = 1 << 20
-    runs = tuple(
-        (index * 4 * mib, length) for index, length in enumerate([4096] * 6 + [8192, mib - 1, mib, 2 * mib])
-    )
+    runs = tuple((index * 4 * mib, length) for index, length in enumerate([4096] * 6 + [8192, mib - 1, mib, 2 * mib]))
     found = {one.metric: one.value for one in free_space_measures(FreeSpace(64 * mib, runs))}
     free = 6 * 4096 + 8192 + mib - 1 + mib + 2 * mib
     assert found == {
@@ -271,9 +267,7 @@ def test_clear_bits_are_found_one_by_one(high_first: bool) -> None:
     for _ in range(300):
         bitmap = bytes(chance.choice((0, 0xFF, chance.randrange(256))) for _ in range(chance.randrange(9)))
         count = chance.randrange(8 * len(bitmap) + 1)
-        clear = {
-            at for at in range(count) if not bitmap[at // 8] >> (7 - at % 8 if high_first else at % 8) & 1
-        }
+        clear = {at for at in range(count) if not bitmap[at // 8] >> (7 - at % 8 if high_first else at % 8) & 1}
         found = list(clear_bits(bitmap, count, high_first=high_first))
         assert bytes_of(found) == clear and join_runs(found) == tuple(found)
 

@@ -52,9 +52,7 @@ def found_on_disk(image: Path, size: int) -> Places:
     places: Places = {}
     data = image.read_bytes()
     for place in range(0, len(data), size):
-        if data[place : place + 1] == b"<" and (
-            match := re.match(rb"<([^|]*)\|(\d+)>\.", data[place : place + 80])
-        ):
+        if data[place : place + 1] == b"<" and (match := re.match(rb"<([^|]*)\|(\d+)>\.", data[place : place + 80])):
             places.setdefault(match[1].decode(), {})[int(match[2])] = place
     return places
 
@@ -169,9 +167,7 @@ def test_every_block_is_where_the_map_says(
             assert measured["extents"] == filefrag(where, [file.path for file in found.files])
         if filesystem != "btrfs":
             by_blocks = asked(mapper, where, "--fibmap")
-            assert {
-                file.path: of_blocks(file, size) for file in by_blocks.files if file.path in on_disk
-            } == places
+            assert {file.path: of_blocks(file, size) for file in by_blocks.files if file.path in on_disk} == places
 
 
 def _scored(found: ExtentMap, on_disk: Places) -> None:
@@ -201,9 +197,7 @@ def test_free_space_in_single_blocks_makes_files_of_single_blocks(mapper: Path, 
                 os.fsync(file.fileno())
         # Whole but for every second block of its first 400; ext2 frees what a hole is punched into at once.
         for block in range(0, 400, 2):
-            process.run(
-                ["fallocate", "--punch-hole", "-o", str(block * size), "-l", str(size), str(where / "filler")]
-            )
+            process.run(["fallocate", "--punch-hole", "-o", str(block * size), "-l", str(size), str(where / "filler")])
         (where / "pieces").write_bytes(bytes(150 * size))
         (where / "empty").touch()
     with mounted(image, "ro") as where:
@@ -365,9 +359,7 @@ def test_of_reiser4_what_lies_in_the_tree_has_no_place(tmp_path: Path) -> None:
         (("/etc/passwd",), 1, "extents: opening /etc/passwd: Not a directory"),
     ],
 )
-def test_what_cannot_be_mapped_is_an_exit_status(
-    mapper: Path, words: tuple[str, ...], status: int, said: str
-) -> None:
+def test_what_cannot_be_mapped_is_an_exit_status(mapper: Path, words: tuple[str, ...], status: int, said: str) -> None:
     with pytest.raises(process.ProcessFailed) as raised:
         process.run([str(mapper), *words])
     assert raised.value.returncode == status and said in raised.value.stderr

@@ -59,10 +59,7 @@ def words_of(document: str) -> str:
 def painted(document: str, count: int) -> list[list[str]]:
     """The colours of each cell from its floor up, as the paths of a picture of one disk paint them."""
     cells = [[""] * picture.CELL_HEIGHT for _ in range(count)]
-    paths = [
-        (node.get("fill"), node.get("d") or "")
-        for node in ElementTree.fromstring(document).iter(f"{SVG}path")
-    ]
+    paths = [(node.get("fill"), node.get("d") or "") for node in ElementTree.fromstring(document).iter(f"{SVG}path")]
     top = min(int(y) for _, path in paths for y in re.findall(r"M\d+ (\d+)", path) if path.endswith("z"))
     for fill, path in paths:
         if fill == "none" or fill is None:

@@ -83,9 +83,7 @@ def test_extents_that_follow_each_other_on_the_disk_are_one_run() -> None:
 
 def test_a_hole_that_kept_its_place_is_not_the_files_and_does_not_break_its_run() -> None:
     kept = (Extent(0, 8 * BLOCK, BLOCK, 0), Extent(4 * BLOCK, 12 * BLOCK, 2 * BLOCK, 0))
-    found = build_block_map(
-        16 * BLOCK, BLOCK, extent_map(file(1, *kept)), free_space((0, 8), (9, 3), (14, 2))
-    )
+    found = build_block_map(16 * BLOCK, BLOCK, extent_map(file(1, *kept)), free_space((0, 8), (9, 3), (14, 2)))
     assert found.census == (1, 1, 0, 1, 0, 0)
     assert found.totals()[BlockKind.WHOLE] == 3 * BLOCK
     assert found.totals()[BlockKind.FREE] == 13 * BLOCK
@@ -93,9 +91,7 @@ def test_a_hole_that_kept_its_place_is_not_the_files_and_does_not_break_its_run(
 
 def test_an_extent_takes_whole_blocks_unless_it_says_otherwise() -> None:
     ends_early, unaligned = Extent(0, 0, 512, 0), Extent(0, 8 * BLOCK, 512, NOT_ALIGNED)
-    totals = build_block_map(
-        16 * BLOCK, BLOCK, extent_map(file(1, ends_early), file(2, unaligned)), None
-    ).totals()
+    totals = build_block_map(16 * BLOCK, BLOCK, extent_map(file(1, ends_early), file(2, unaligned)), None).totals()
     assert totals[BlockKind.WHOLE] == BLOCK + 512
 
 
@@ -103,13 +99,8 @@ def test_an_extent_takes_whole_blocks_unless_it_says_otherwise() -> None:
     ("flags", "kind", "drawn", "free", "census"),
     [
         *((flags, BlockKind.WHOLE, 0, 15, (1, 0, 0, 0, 1, 0)) for flags in (0x2, 0x6, 0x8)),  # not known
-        *(
-            (flags, BlockKind.WHOLE, 1, 15, (1, 1, 0, 1, 0, 1)) for flags in (0x300, 0x500)
-        ),  # in others' blocks
-        *(
-            (flags, BlockKind.SHORT, 2, 14, (1, 1, 1, 2, 0, 0))
-            for flags in (0x1, 0x88, 0x100, 0x800, 0x1000, 0x2000)
-        ),
+        *((flags, BlockKind.WHOLE, 1, 15, (1, 1, 0, 1, 0, 1)) for flags in (0x300, 0x500)),  # in others' blocks
+        *((flags, BlockKind.SHORT, 2, 14, (1, 1, 1, 2, 0, 0)) for flags in (0x1, 0x88, 0x100, 0x800, 0x1000, 0x2000)),
     ],
 )
 def test_flags_say_whether_a_place_is_known_and_the_files_own(
@@ -144,9 +135,7 @@ def test_a_byte_counts_once_however_many_claim_it() -> None:
 def test_what_was_not_measured_is_neither_free_nor_used() -> None:
     files = extent_map(file(1, extent(0, 4)))
     free = free_space((8, 8))
-    assert set(build_block_map(16 * BLOCK, BLOCK, None, None).totals().items()) == {
-        (BlockKind.UNMEASURED, 16 * BLOCK)
-    }
+    assert set(build_block_map(16 * BLOCK, BLOCK, None, None).totals().items()) == {(BlockKind.UNMEASURED, 16 * BLOCK)}
     assert build_block_map(16 * BLOCK, BLOCK, None, free).totals() == {
         BlockKind.FREE: 8 * BLOCK,
         BlockKind.UNMEASURED: 8 * BLOCK,
@@ -194,9 +183,7 @@ def test_any_map_is_what_painting_block_by_block_gives(seed: int) -> None:
         for start, length in claims.get(kind, []):
             for block in range(start, min(start + length, size)):
                 painted[block] = kind
-    result = build_block_map(
-        size * BLOCK, cell * BLOCK, extent_map(*files), free_space(*free, own=tuple(own))
-    )
+    result = build_block_map(size * BLOCK, cell * BLOCK, extent_map(*files), free_space(*free, own=tuple(own)))
     for kind in BlockKind:
         wanted = [
             sum(1 for block in painted[at : at + cell] if (block or BlockKind.UNKNOWN) is kind) * BLOCK

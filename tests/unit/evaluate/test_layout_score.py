@@ -109,9 +109,7 @@ def test_where_no_file_could_be_mapped_the_numbers_of_files_alone_are_known() ->
 
 
 def test_a_total_is_of_all_files_or_none() -> None:
-    found = measured(
-        file("a", (0, 1, 2)), file("b", unmapped="open: Input/output error"), file("c", (0, 7, 1))
-    )
+    found = measured(file("a", (0, 1, 2)), file("b", unmapped="open: Input/output error"), file("c", (0, 7, 1)))
     why = "1 of 3 files could not be mapped (open: Input/output error)"
     assert found["extents"] == found["tails"] == why
     assert (found["unmapped_files"], found["layout_score"], found["extents_per_file"]) == (1, 1, 1)

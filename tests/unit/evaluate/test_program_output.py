@@ -73,9 +73,7 @@ KINDS = (OUTPUTS / "fio-kinds.txt").read_text()
 
 def test_every_metric_of_the_program_is_one_that_the_reader_gives() -> None:
     metrics = {
-        name.rpartition(":")[2]
-        for text in (KINDS, (OUTPUTS / "fio.json").read_text())
-        for name in values("fio", text)
+        name.rpartition(":")[2] for text in (KINDS, (OUTPUTS / "fio.json").read_text()) for name in values("fio", text)
     }
     untrimmed = {metric for metric in workloads.program("fio").metrics if not metric.startswith("fio_trim")}
     assert metrics == untrimmed | {"fio_trim_bandwidth"}
@@ -199,9 +197,7 @@ def test_times_and_rates_are_told_by_their_units(unit: str, power: int) -> None:
     assert time_power(unit) == power
 
 
-@pytest.mark.parametrize(
-    "unit", ["ops", "kops", "jiffies", "MHz", "mb_s", "us-op", "Mfps", "NOPM", "ticks_per_usec2"]
-)
+@pytest.mark.parametrize("unit", ["ops", "kops", "jiffies", "MHz", "mb_s", "us-op", "Mfps", "NOPM", "ticks_per_usec2"])
 def test_a_unit_that_may_have_a_time_in_it_is_refused(unit: str) -> None:
     with pytest.raises(ValueError, match=unit):
         OwnMetric(unit=unit, meaning="something")

@@ -35,9 +35,7 @@ def test_equal_stacks_are_counted_outermost_function_first() -> None:
 
 def test_a_call_is_before_the_place_it_returns_to() -> None:
     after_the_end_of_read = 0xFFFFFFFF81000300
-    assert [*stacks(made.sampled(5, [made.EXT4, after_the_end_of_read]))] == [
-        "cp;ksys_read;ext4_readpage_[ext4]"
-    ]
+    assert [*stacks(made.sampled(5, [made.EXT4, after_the_end_of_read]))] == ["cp;ksys_read;ext4_readpage_[ext4]"]
     assert [*stacks(made.sampled(5, [after_the_end_of_read]))] == ["cp;copy_page"]
 
 
@@ -58,9 +56,7 @@ def test_a_program_without_frame_pointers_ends_its_stack_where_no_program_is() -
     assert stacks(made.sampled(5, program=[IN_CP, IN_CP + 9, 0x1234, IN_CP])) == {"cp;[cp]": 1}
 
 
-def test_waiting_and_the_profiler_itself_are_counted_apart_and_interrupts_of_an_idle_processor_are_not() -> (
-    None
-):
+def test_waiting_and_the_profiler_itself_are_counted_apart_and_interrupts_of_an_idle_processor_are_not() -> None:
     records = made.sampled(0, [made.IDLE]) + made.sampled(made.PROFILER, [made.READ])
     records += made.sampled(0, [made.COPY, made.IDLE]) + made.lost(3)
     [found] = fold(made.log(made.step(records, dropped=4)))
@@ -127,9 +123,7 @@ def test_a_damaged_log_is_refused_with_the_reason(what: str) -> None:
 
 def test_names_of_tasks_and_files_cannot_break_a_line() -> None:
     records = (
-        made.called(5, "a;b c\nd\x1b")
-        + made.mapped(5, 0x400000, 9, "/x;y z")
-        + made.sampled(5, program=[0x400001])
+        made.called(5, "a;b c\nd\x1b") + made.mapped(5, 0x400000, 9, "/x;y z") + made.sampled(5, program=[0x400001])
     )
     [found] = fold(made.log(made.step(records)))
     assert found.stacks.text == "a_b_c\\nd\\x1b;[x_y_z] 1\n"
@@ -166,9 +160,7 @@ def test_changes_are_in_the_function_itself_the_largest_first() -> None:
 def test_a_box_is_as_wide_as_its_samples_and_stands_above_its_caller() -> None:
     found = {(box.name, box.depth): (box.x, box.width) for box in flame.boxes(ONE)}
     assert found["cp", 0] == (0, 0.9 * flame.WIDTH) and found["kswapd0", 0][0] == 0.9 * flame.WIDTH
-    assert found["copy", 2][1] == 0.6 * flame.WIDTH and found["read", 3][1] == pytest.approx(
-        0.1 * flame.WIDTH
-    )
+    assert found["copy", 2][1] == 0.6 * flame.WIDTH and found["read", 3][1] == pytest.approx(0.1 * flame.WIDTH)
 
 
 def test_what_is_too_narrow_to_be_seen_is_not_drawn() -> None:
@@ -178,9 +170,7 @@ def test_what_is_too_narrow_to_be_seen_is_not_drawn() -> None:
 
 
 def test_names_are_text_in_a_drawing_and_what_changed_has_a_colour() -> None:
-    drawn = flame.document(
-        Folded({("<b>", "&more"): 9, ("<b>", "same"): 9}), Folded({("<b>", "same"): 9}), label='"x"'
-    )
+    drawn = flame.document(Folded({("<b>", "&more"): 9, ("<b>", "same"): 9}), Folded({("<b>", "same"): 9}), label='"x"')
     root = ElementTree.fromstring(drawn)
     titles = [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}title")]
     assert "&more: 9 samples, 50.0 %; before 0" in titles and any(one.startswith("<b>: ") for one in titles)

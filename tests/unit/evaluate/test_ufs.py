@@ -128,9 +128,7 @@ def test_every_size_agrees_with_itself(
         (("-b", "4096", "-f", "512", "-a", "17"), "17 is no power of 2"),
     ],
 )
-def test_what_linux_would_not_take_is_refused(
-    make: Callable[..., Path], options: tuple[str, ...], said: str
-) -> None:
+def test_what_linux_would_not_take_is_refused(make: Callable[..., Path], options: tuple[str, ...], said: str) -> None:
     with pytest.raises(process.ProcessFailed, match=said):
         make(8, *options)
 
@@ -225,9 +223,7 @@ def root_block(image: Path) -> int:
     return integer(image, root_inode(image) + 112, 8) // 8
 
 
-def test_the_free_space_is_all_but_what_is_the_filesystems_own(
-    programs: Path, make: Callable[..., Path]
-) -> None:
+def test_the_free_space_is_all_but_what_is_the_filesystems_own(programs: Path, make: Callable[..., Path]) -> None:
     image = make(300, *PERIOD)
     listed = process.run([str(programs / "checkufs"), "--free", str(image)]).stdout.encode()
     found = freespace.parse("ufs", listed)

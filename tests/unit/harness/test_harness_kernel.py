@@ -39,9 +39,7 @@ def test_words_of_no_trouble_are_passed_over(log: tuple[socket.socket, Kernel]) 
         ("3,343,1,-;Memory cgroup out of memory: Killed process 7 (a) total-vm:1", "(process 7)"),
     ],
 )
-def test_trouble_is_told_in_the_kernels_own_words(
-    log: tuple[socket.socket, Kernel], text: str, trouble: str
-) -> None:
+def test_trouble_is_told_in_the_kernels_own_words(log: tuple[socket.socket, Kernel], text: str, trouble: str) -> None:
     says, kernel = log
     says.send(text.encode() + b"\n DEVICE=+x\n")
     says.send(b"3,400,2,-;Aborting journal on device dm-0-8.\n")

@@ -18,9 +18,7 @@ class Guest:
     to it. A refresh has the kernel count what lies there beyond ``kept`` pages. At the n-th look something is freed.
     """
 
-    def __init__(
-        self, ballast: Path, free: int, freed: int = 0, at: int = 0, kept: int = 0, batch: int = 1
-    ) -> None:
+    def __init__(self, ballast: Path, free: int, freed: int = 0, at: int = 0, kept: int = 0, batch: int = 1) -> None:
         self.ballast, self.counted, self.freed, self.at = ballast, free, freed, at
         self.kept, self.batch = kept * PAGE, batch * PAGE
         self.looks = self.taken = self.listed = 0
@@ -82,9 +80,7 @@ def test_before_the_first_step_writers_are_held_back_as_in_it(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("at", [1, 2, 3, 4, 5])
-def test_what_is_freed_a_moment_later_is_taken_too(
-    at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_freed_a_moment_later_is_taken_too(at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest(tmp_path / "ballast", WANTED + (8 << 20), freed=1509 << 10, at=at)
     assert abs(take(guest, monkeypatch) - WANTED) <= machine.CLOSE_ENOUGH
 

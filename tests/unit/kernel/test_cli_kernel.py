@@ -58,12 +58,8 @@ def test_a_kernel_says_where_it_came_from_and_what_it_serves(home: Path, cli: Cl
     }
 
 
-def test_several_kernels_are_fetched_with_what_they_need(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        module, "obtain", lambda found, *_: home / "agedrive.ko" if found.kind == "deb" else none()
-    )
+def test_several_kernels_are_fetched_with_what_they_need(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "obtain", lambda found, *_: home / "agedrive.ko" if found.kind == "deb" else none())
     specs = [f"deb:{package(home, f'linux-image-{RELEASE}', linux())}", f"image:{image(home, BUILT_IN)}"]
     said = cli.out("kernel", "fetch", *specs).splitlines()
     assert said[0].startswith(f"{specs[0]} is {RELEASE}, package version 6.6-1, in ")
@@ -81,9 +77,7 @@ def none() -> Path:
     raise module.NoHeaders("no headers")
 
 
-def test_no_such_version_is_one_line_with_the_nearest(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_such_version_is_one_line_with_the_nearest(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     class Lists:
         suite = "bookworm"
 

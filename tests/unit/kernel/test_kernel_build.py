@@ -78,9 +78,7 @@ def tree(tmp_path: Path) -> Path:
     return files(tmp_path / "linux")
 
 
-def test_a_built_kernel_is_a_bundle_like_any_other_and_is_built_once(
-    made: Make, store: Store, tree: Path
-) -> None:
+def test_a_built_kernel_is_a_bundle_like_any_other_and_is_built_once(made: Make, store: Store, tree: Path) -> None:
     found = kernel.resolve(f"tree:{tree}", store)
     assert (found.release, found.version) == ("6.1.7-rc1", "6.1.7-rc1")
     assert found.boot_image.read_bytes() == b"\x7fELF" and found.modules.has("ext4")
@@ -404,9 +402,7 @@ def test_a_ccache_is_of_what_runs_and_not_of_what_is_only_compiled(
 
 
 @pytest.mark.parametrize("change", ["link", "mode"])
-def test_code_that_is_no_plain_file_counts_as_what_runs(
-    real: RealMake, store: Store, tree: Path, change: str
-) -> None:
+def test_code_that_is_no_plain_file_counts_as_what_runs(real: RealMake, store: Store, tree: Path, change: str) -> None:
     before = _cache_of(f"tree:{tree}", store)
     (tree / "fs/inode.c").chmod(0o755)
     if change == "link":
@@ -434,9 +430,7 @@ def test_a_ccache_is_also_of_what_a_configuration_says_in_words(
     assert (build_inputs.compiler_cache(inputs) == build_inputs.compiler_cache(more)) == shared
 
 
-def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(
-    real: RealMake, store: Store, tree: Path
-) -> None:
+def test_a_commit_finds_what_another_has_compiled_that_runs_the_same(real: RealMake, store: Store, tree: Path) -> None:
     git(tree, "init", "-q")
     for number in range(3):
         (tree / "kernel/fork.c").write_text(f"{number}\n")
@@ -470,9 +464,7 @@ def test_files_of_a_checkout_that_was_killed_are_no_source(real: RealMake, store
     assert not (source / "fs/left.c").exists()
 
 
-def test_a_link_that_could_be_written_shorter_is_built_as_it_is(
-    real: RealMake, store: Store, tree: Path
-) -> None:
+def test_a_link_that_could_be_written_shorter_is_built_as_it_is(real: RealMake, store: Store, tree: Path) -> None:
     """Linux has one: tools/testing/selftests/powerpc/primitives/asm/asm-compat.h."""
     (tree / "fs/link.c").symlink_to("./.././fs//inode.c")
     assert _built(f"tree:{tree}", store) == f"object of {FILES['fs/inode.c']}"

@@ -131,9 +131,7 @@ def test_a_kernel_in_parts_is_made_of_all_of_them(store: Store) -> None:
 def test_a_kernel_of_which_parts_are_gone_is_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     offered = [one.release for one in debian_kernel.available(store)]
     assert "7.2.12+deb13-amd64" in offered
-    assert not {"7.0.4+deb13-amd64", "7.1.3+deb13-amd64"} & {
-        *offered
-    }  # of the one some are gone, of the other all
+    assert not {"7.0.4+deb13-amd64", "7.1.3+deb13-amd64"} & {*offered}  # of the one some are gone, of the other all
     with pytest.raises(InputError, match=r"no kernel 'debian:7\.0'"):
         specs.resolve("debian:7.0", store)
     gone = {name: version for name, version in SID.items() if "modules" not in name and "binary" not in name}
@@ -153,9 +151,7 @@ def test_a_kernel_of_which_parts_are_gone_is_none(store: Store, monkeypatch: pyt
         ("debian:6.16.3+deb13-amd64", "trixie-backports", "6.16.3+deb13-amd64"),
     ],
 )
-def test_a_version_is_found_in_every_suite_of_the_mirror(
-    store: Store, spec: str, suite: str, release: str
-) -> None:
+def test_a_version_is_found_in_every_suite_of_the_mirror(store: Store, spec: str, suite: str, release: str) -> None:
     said: list[str] = []
     found = specs.resolve(spec, store, progress=said.append)
     assert (found.suite, found.release) == (suite, release)
@@ -272,9 +268,7 @@ def test_a_depends_field_is_the_first_of_its_alternatives(text: str, found: list
     assert [(one.name, one.version) for one in debian.dependencies(text)] == found
 
 
-def test_the_newest_stays_the_same_until_it_is_refreshed(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_newest_stays_the_same_until_it_is_refreshed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     before = specs.resolve("debian:6.1", store)
     monkeypatch.setitem(RELEASES, "linux-image-6.1.0-60-amd64", "6.1.200-1")
     monkeypatch.setattr(Archive, "update", lambda *_: None)
@@ -336,9 +330,7 @@ def test_a_suite_without_updates_is_used_without_them(empty: Store, monkeypatch:
             raise process.ProcessFailed(argv, 100, said, "apt-get update")
         return process.Completed(0, "", "")
 
-    monkeypatch.setattr(
-        archive, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security")
-    )
+    monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", "http://mirror.test/security"))
     monkeypatch.setattr(process, "run", run)
     Archive(empty, "trixie").update()
     assert len(tried) == 2
@@ -376,9 +368,7 @@ def test_a_local_repository_names_each_file_and_its_hash(tmp_path: Path) -> None
         debian.local_repository(tmp_path / "repository", debs)
 
 
-def test_a_store_that_was_moved_tells_apt_its_new_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_was_moved_tells_apt_its_new_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archive, "mirrors", lambda: ("http://mirror.test/debian", None))
     monkeypatch.setattr(process, "run", lambda argv, **_: process.Completed(0, "", ""))
     Archive(Store(tmp_path / "old"), "trixie").update()

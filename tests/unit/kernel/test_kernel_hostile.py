@@ -30,9 +30,7 @@ LINKED = f"./boot/vmlinuz-{RELEASE}"
         [("./pipe", tarfile.FIFOTYPE, "")],
     ],
 )
-def test_a_hostile_package_reaches_nothing_outside(
-    tmp_path: Path, members: list[tuple[str, bytes, str]]
-) -> None:
+def test_a_hostile_package_reaches_nothing_outside(tmp_path: Path, members: list[tuple[str, bytes, str]]) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").write_text("secret")
@@ -68,9 +66,7 @@ def test_a_link_within_a_package_leads_nowhere_else_once_it_is_moved(tmp_path: P
     place, whole = "d/e/f/g", linux()
     files = {f"boot/{name}": whole[f"boot/{name}-{RELEASE}"] for name in ("vmlinuz", "config")}
     files = {f"{place}/{name.removeprefix('boot/')}": data for name, data in files.items()}
-    files |= {
-        f"{place}/{name.partition(f'{RELEASE}/')[2]}": data for name, data in whole.items() if "lib/" in name
-    }
+    files |= {f"{place}/{name.partition(f'{RELEASE}/')[2]}": data for name, data in whole.items() if "lib/" in name}
     files[f"{place}/kernel/fs/secret.ko"] = module()
     file = tmp_path / "tree" / place / what
     for name, data in files.items():
@@ -87,9 +83,7 @@ def test_a_link_within_a_package_leads_nowhere_else_once_it_is_moved(tmp_path: P
     subprocess.run(["dpkg-deb", "--build", tmp_path / "tree", deb], check=True, stdout=subprocess.DEVNULL)
     made = resolve(str(deb), Store(tmp_path / "home"))
     assert not [path for path in made.directory.rglob("*") if path.is_symlink()]
-    assert not [
-        path for path in made.directory.rglob("*") if path.is_file() and path.read_bytes() == b"secret"
-    ]
+    assert not [path for path in made.directory.rglob("*") if path.is_file() and path.read_bytes() == b"secret"]
 
 
 def test_a_part_of_a_kernel_that_is_a_link_to_another_is_one_clear_error(tmp_path: Path) -> None:

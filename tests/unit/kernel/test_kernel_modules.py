@@ -61,12 +61,8 @@ def test_a_module_has_a_limit_packed_and_unpacked(tmp_path: Path, monkeypatch: p
             elf.read_module(tmp_path / name, name)
 
 
-def info(
-    name: str, depends: tuple[str, ...] = (), before: tuple[str, ...] = (), alias: str = ""
-) -> ModuleInfo:
-    return ModuleInfo(
-        name=name, path=f"{name}.ko", depends=depends, before=before, aliases=(alias,) if alias else ()
-    )
+def info(name: str, depends: tuple[str, ...] = (), before: tuple[str, ...] = (), alias: str = "") -> ModuleInfo:
+    return ModuleInfo(name=name, path=f"{name}.ko", depends=depends, before=before, aliases=(alias,) if alias else ())
 
 
 KERNEL = Modules(

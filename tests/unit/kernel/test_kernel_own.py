@@ -50,9 +50,7 @@ def test_a_deb_file_is_a_kernel(store: Store, tmp_path: Path, monkeypatch: pytes
 def test_a_kernel_in_parts_is_all_of_its_files_in_any_order(store: Store, tmp_path: Path) -> None:
     whole = linux()
     parts = {
-        name: package(
-            tmp_path, f"linux-{name}-{RELEASE}", {path: data for path, data in whole.items() if of in path}
-        )
+        name: package(tmp_path, f"linux-{name}-{RELEASE}", {path: data for path, data in whole.items() if of in path})
         for name, of in (("binary", "vmlinuz"), ("modules", "lib/"), ("base", "config"), ("image", "nothing"))
     }
     given = ",".join(map(str, parts.values()))
@@ -101,9 +99,7 @@ def test_files_that_are_no_kernel_are_one_clear_error(store: Store, tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["deb", "image"])
-def test_files_that_change_once_they_are_hashed_are_no_kernel(
-    store: Store, tmp_path: Path, kind: str
-) -> None:
+def test_files_that_change_once_they_are_hashed_are_no_kernel(store: Store, tmp_path: Path, kind: str) -> None:
     """Its key says what they were: the debian: kernel of that key would be this one."""
     file, tree = package(tmp_path, f"linux-image-{RELEASE}", linux()), modules(tmp_path / "modules")
 
@@ -144,9 +140,7 @@ def test_an_image_is_known_by_its_content(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["embedded", "config", ".config", f"config-{RELEASE}", "tree"])
-def test_without_modules_the_configuration_says_what_is_built_in(
-    store: Store, tmp_path: Path, where: str
-) -> None:
+def test_without_modules_the_configuration_says_what_is_built_in(store: Store, tmp_path: Path, where: str) -> None:
     path = image(tmp_path / "arch" / "x86" / "boot", BUILT_IN if where == "embedded" else "")
     if where != "embedded":
         path.with_name(f"config-{RELEASE}").write_text("[core]\nbare = false\n")
@@ -195,9 +189,7 @@ def test_images_that_cannot_serve_are_one_clear_error(store: Store, tmp_path: Pa
 
 
 def test_every_module_that_a_guest_is_given_has_its_option() -> None:
-    given = [
-        one for one in read_all("filesystems", Filesystem) if not one.module_source
-    ]  # those are in no kernel
+    given = [one for one in read_all("filesystems", Filesystem) if not one.module_source]  # those are in no kernel
     named = {name for one in given for name in one.modules}
     named |= {name for one in read_all("layouts", Layout) for name in one.modules}
     named |= {*BASE_MODULES, *cells.BASE_MODULES, "virtio_net", "virtio_pci"}

@@ -80,13 +80,9 @@ def test_options_follow_a_spec(tmp_path: Path) -> None:
     for name in ("base", "one", "two", "fix.patch"):
         (tmp_path / name).write_text("")
     at = f"{tmp_path}/"
-    built = recipes.parse(
-        f"tree:/linux@v6.1,base={at}base,config={at}one,config={at}two,patches={at}fix.patch"
-    )
+    built = recipes.parse(f"tree:/linux@v6.1,base={at}base,config={at}one,config={at}two,patches={at}fix.patch")
     assert built.source == "tree:/linux@v6.1" and built.base == tmp_path / "base"
-    assert built.fragments == (tmp_path / "one", tmp_path / "two") and built.patches == (
-        tmp_path / "fix.patch",
-    )
+    assert built.fragments == (tmp_path / "one", tmp_path / "two") and built.patches == (tmp_path / "fix.patch",)
 
 
 def test_a_line_of_configuration_needs_no_file() -> None:
@@ -146,9 +142,7 @@ def test_what_conf_takes_for_an_option_is_in_the_kernels_key(said: str, options:
         ("image:", "image:"),
     ],
 )
-def test_results_have_whole_paths(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, whole: str
-) -> None:
+def test_results_have_whole_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str, whole: str) -> None:
     monkeypatch.chdir(tmp_path)
     assert spec.canonical(said) == whole.format(here=tmp_path)
 

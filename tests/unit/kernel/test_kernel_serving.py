@@ -9,9 +9,7 @@ from agelab.kernel.modules import BUILTIN, CONFIG, INDEX, index
 from agelab.store.artefacts import Artefact, Store
 
 
-def add(
-    store: Store, release: str, modules: tuple[str, ...], config: str = "", kind: str = "package"
-) -> Artefact:
+def add(store: Store, release: str, modules: tuple[str, ...], config: str = "", kind: str = "package") -> Artefact:
     """Put a kernel with these modules built in into the store."""
 
     def build(directory: Path) -> None:

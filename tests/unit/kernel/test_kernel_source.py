@@ -29,9 +29,7 @@ def of(tree: Path, store: Store, ref: str = "") -> source_tree.SourceTree:
 
 
 @pytest.mark.parametrize("what", ["file", "directory"])
-def test_a_repository_whose_objects_have_names_of_others_is_refused(
-    tree: Path, store: Store, what: str
-) -> None:
+def test_a_repository_whose_objects_have_names_of_others_is_refused(tree: Path, store: Store, what: str) -> None:
     """Git does not look: the kernel would have the key of the true one, and stand for it."""
     if what == "file":
         forge(tree, git(tree, "rev-parse", "HEAD:kernel/fork.c"), "blob", b"evil\n")
@@ -119,9 +117,7 @@ def test_changes_that_no_commit_holds_are_refused_unless_told(tree: Path, store:
     assert ".gitignore" in listed and "fs/inode.o" not in listed
 
 
-def test_files_that_are_no_git_tree_have_a_key_by_their_content(
-    tmp_path: Path, tree: Path, store: Store
-) -> None:
+def test_files_that_are_no_git_tree_have_a_key_by_their_content(tmp_path: Path, tree: Path, store: Store) -> None:
     plain = files(tmp_path / "plain")
     (plain / ".gitignore").write_text("/*\n")  # as a distribution's source package has it
     found = of(plain, store)
@@ -162,9 +158,7 @@ def test_what_is_no_kernel_tree_or_no_commit_is_said_in_one_line(
     ],
     ids=["inside of a repository", "no tree", "no directory"],
 )
-def test_a_directory_that_is_no_kernel_tree_is_not_read(
-    tree: Path, store: Store, place: str, wrong: str
-) -> None:
+def test_a_directory_that_is_no_kernel_tree_is_not_read(tree: Path, store: Store, place: str, wrong: str) -> None:
     with pytest.raises(InputError, match=wrong):
         source_tree.from_directory(tree.parent / place, "", store, pytest.fail)
 
@@ -196,9 +190,7 @@ def test_files_that_git_ignores_do_not_count_as_source(
     assert of(tree, store, source_tree.WORKTREE).version == "6.1.7-rc1"
 
 
-def test_files_without_git_have_the_same_limit(
-    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_without_git_have_the_same_limit(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_tree, "SOURCE_BYTES", 1 << 20)
     path = files(tmp_path / "plain")
     (path / ".gitignore").write_text("*.o\n")

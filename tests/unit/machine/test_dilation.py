@@ -33,9 +33,7 @@ def made(cell: CellSpec) -> dict[str, Any]:
     ("name", "option"),
     [("aging-ext4", "commit=10"), ("aging-reiserfs", "commit=60"), ("aging-jfs", None), ("aging-xfs", None)],
 )
-def test_timers_are_longer_on_the_guests_clock_where_the_machine_is_faster(
-    name: str, option: str | None
-) -> None:
+def test_timers_are_longer_on_the_guests_clock_where_the_machine_is_faster(name: str, option: str | None) -> None:
     plan = made(twice_as_fast(spec(name)))
     assert plan["dilation"] == 0.5
     timers = {key: value for key, value in plan["memory"]["sysctl"].items() if "centisecs" in key}

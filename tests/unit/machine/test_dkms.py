@@ -87,9 +87,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return asked
 
 
-def test_a_kernel_has_the_modules_that_were_built_for_it(
-    kernel: Kernel, store: Store, builds: list[list[str]]
-) -> None:
+def test_a_kernel_has_the_modules_that_were_built_for_it(kernel: Kernel, store: Store, builds: list[list[str]]) -> None:
     found = dkms.with_modules(kernel, [selection.filesystem("ext4"), OPENZFS], store)
     assert [one.name for one in found.modules.closure(["zfs"])] == ["spl", "zfs"]
     assert found.modules.closure(["zfs"])[0].read() == elf("spl")
@@ -148,9 +146,7 @@ def test_a_root_with_it_is_of_its_suite_and_of_the_runs_filesystems_alone() -> N
     definition, served = roots.of_scenario(aging, (), ["ext4", "openzfs"])
     assert (definition.suite, definition.also_from) == ("trixie", ("contrib",))
     assert [one.name for one in served] == ["ext4", "openzfs"]
-    assert (
-        "dmsetup" in definition.packages
-    )  # bare memory-backed disks take it, trixie's packages do not bring it
+    assert "dmsetup" in definition.packages  # bare memory-backed disks take it, trixie's packages do not bring it
     assert "/etc/hostid" in definition.remove  # drawn anew in each build: no two hosts would have one root
     assert roots.question(definition, served)["also_from"] == ("contrib",)
     plain, all_of_them = roots.of_scenario(selection.select("aging").scenario, (), ["ext4"])

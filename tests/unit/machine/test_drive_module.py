@@ -15,9 +15,7 @@ from agelab.machine.drive import module
 from agelab.store.artefacts import Artefact, Manifest, Store
 from tests.build.deb_builder import package
 
-BOOKWORM = (
-    "linux-headers-6.1.0-1-common (= 6.1.1-1), linux-kbuild-6.1 (>= 6.1.1-1), linux-compiler-gcc-12-x86"
-)
+BOOKWORM = "linux-headers-6.1.0-1-common (= 6.1.1-1), linux-kbuild-6.1 (>= 6.1.1-1), linux-compiler-gcc-12-x86"
 TRIXIE = (
     "linux-base (>= 4.12~), linux-headers-6.12.1-common (= 6.12.1-1), linux-image-6.12.1-amd64 (= 6.12.1-1) | "
     "linux-image-6.12.1-amd64-unsigned (= 6.12.1-1), linux-kbuild-6.12.1, gcc-14"
@@ -52,9 +50,7 @@ def test_headers_bring_their_compiler_and_not_the_kernel(depends: str, found: li
     assert module.build_dependencies(depends) == found
 
 
-def test_the_build_root_is_the_headers_of_exactly_that_version(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_build_root_is_the_headers_of_exactly_that_version(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def resolve(archive: Archive, names: list[str]) -> tuple[Package, ...]:
@@ -74,9 +70,7 @@ def test_the_build_root_is_the_headers_of_exactly_that_version(
     assert module.resolve_packages(kernel(), store) == found
 
 
-def test_headers_that_left_the_mirror_are_one_clear_error(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_that_left_the_mirror_are_one_clear_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> Package:
         raise HostError("Debian bookworm: Version '6.1.1-1' was not found")
 
@@ -150,9 +144,7 @@ def test_sources_without_a_kbuild_are_an_error(store: Store, tmp_path: Path) -> 
         module.obtain(kernel(), store, sources=tmp_path)
 
 
-def says(
-    text: str, status: int = 0, modules: tuple[str, ...] = ("drive.ko",)
-) -> Callable[..., process.Completed]:
+def says(text: str, status: int = 0, modules: tuple[str, ...] = ("drive.ko",)) -> Callable[..., process.Completed]:
     """A bwrap whose make says this, and makes these modules."""
     real = process.run
 
@@ -178,9 +170,7 @@ def build(tmp_path: Path, sources: Path) -> list[str]:
     return [path.name for path in made.iterdir()]
 
 
-def test_a_build_leaves_the_module_alone(
-    tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_leaves_the_module_alone(tmp_path: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "run", says("  CC [M]  /build/a.o\n"))
     assert build(tmp_path, sources) == ["drive.ko"]
 

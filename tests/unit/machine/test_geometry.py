@@ -79,9 +79,7 @@ def test_the_settings_are_the_modules_words_in_integers(drive: Drive) -> None:
 
 def test_the_run_seed_turns_the_platters_and_nothing_else() -> None:
     drive = selection.drive("seagate-st3120026as")
-    texts = [
-        geometry.module_parameters(drive, name="a", run_seed=s, index=i) for s, i in ((1, 0), (2, 0), (1, 1))
-    ]
+    texts = [geometry.module_parameters(drive, name="a", run_seed=s, index=i) for s, i in ((1, 0), (2, 0), (1, 1))]
     assert len(set(texts)) == 3
     assert len({re.sub(r"phase_ns=\d+", "", text) for text in texts}) == 1
     assert texts[0] == geometry.module_parameters(drive, name="a", run_seed=1, index=0)

@@ -131,9 +131,7 @@ def test_what_the_daemon_is_asked_while_it_ends_the_next_one_answers(monkeypatch
         refuse()
 
     first = Daemon(alive=True, getCapabilities=end)
-    second = Daemon(
-        alive=True, getCapabilities=lambda: "<c><host><secmodel><model>dac</model></secmodel></host></c>"
-    )
+    second = Daemon(alive=True, getCapabilities=lambda: "<c><host><secmodel><model>dac</model></secmodel></host></c>")
     assert connected(monkeypatch, first, second).security_models == ["dac"]
     assert "getCapabilities" in first.asked
 
@@ -176,9 +174,7 @@ def ending(events: list[tuple[int, int]], *, of_earlier: bool = False) -> Ending
         ([(SHUTDOWN, BY_SIGNAL)], None),
     ],
 )
-def test_a_signal_to_qemu_is_no_power_off_by_the_guest(
-    events: list[tuple[int, int]], expected: Ending | None
-) -> None:
+def test_a_signal_to_qemu_is_no_power_off_by_the_guest(events: list[tuple[int, int]], expected: Ending | None) -> None:
     assert ending(events) is expected
 
 

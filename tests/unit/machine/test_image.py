@@ -337,9 +337,7 @@ def test_what_a_builder_mounts_and_starts_ends_with_it(tmp_path: Path) -> None:
     until(lambda: not process.run(["pgrep", "-f", str(tmp_path)], ok=(0, 1)).stdout)
 
 
-def test_an_images_key_has_what_is_to_be_proved_and_what_guests_boot_has_not(
-    store: Store, tmp_path: Path
-) -> None:
+def test_an_images_key_has_what_is_to_be_proved_and_what_guests_boot_has_not(store: Store, tmp_path: Path) -> None:
     """So a cell has one key, whether its image was proved for its own filesystem or for all, and in any store."""
     every = sealed_image.build(kernel(store), store, FILESYSTEMS)
     other = Store(tmp_path / "elsewhere")

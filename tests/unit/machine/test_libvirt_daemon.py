@@ -122,16 +122,12 @@ def test_a_daemon_that_sees_other_mounts_is_named_with_what_to_do(
 
 
 @pytest.mark.parametrize("enter", [CHROOT, OTHER_MOUNTS], ids=["chroot", "mounts"])
-def test_an_agelab_of_another_root_has_a_daemon_of_its_own_and_ends_no_other(
-    tmp_path: Path, enter: str
-) -> None:
+def test_an_agelab_of_another_root_has_a_daemon_of_its_own_and_ends_no_other(tmp_path: Path, enter: str) -> None:
     (tmp_path / "two.py").write_text(TWO)
     python = f"{sys.executable} {tmp_path}/two.py"
     (tmp_path / "second.sh").write_text(f"cd {tmp_path}\n{enter} {python} /run/store\n")
     script = f'{PLACES}places ""; {python} /run/store unshare --mount sh -e {tmp_path}/second.sh'
-    done = subprocess.run(
-        [*ALONE, "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = subprocess.run([*ALONE, "sh", "-ec", script], capture_output=True, text=True, check=False, timeout=120)
     assert (done.stdout.splitlines(), done.stderr) == (["the second has its own", "the first goes on"], "")
     assert done.returncode == 0
 

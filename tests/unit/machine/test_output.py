@@ -99,7 +99,5 @@ def test_hundreds_of_megabytes_take_no_memory(tmp_path: Path, line: bytes) -> No
         "console_text(path)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(flood)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program, str(flood)], capture_output=True, text=True, check=True)
     assert int(done.stdout) * 1024 < 32 * guest_output.MIB

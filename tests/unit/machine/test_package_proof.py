@@ -34,15 +34,12 @@ def test_packages_are_added_and_nothing_that_they_may_load_is_removed() -> None:
 def test_without_packages_image_and_question_are_what_they_were(store: Store) -> None:
     plain = roots.definition()
     assert (
-        roots.own_definition(plain, (), roots.served(plain, ())) is plain
-        and proof.plan_package_proof((), {}) is None
+        roots.own_definition(plain, (), roots.served(plain, ())) is plain and proof.plan_package_proof((), {}) is None
     )
     one = kernel(store)
     image = sealed_image.build(one, store, FILESYSTEMS)
     assert set(image.artefact.manifest.inputs) == {"root", "kernel", "busybox", "template", "proof", "recipe"}
-    own = sealed_image.build(
-        one, store, FILESYSTEMS, packages=["fio"], programs={"fio": ("fio", "--version")}
-    )
+    own = sealed_image.build(one, store, FILESYSTEMS, packages=["fio"], programs={"fio": ("fio", "--version")})
     assert own.key != image.key and "packages_proof" in own.artefact.manifest.inputs
     other = sealed_image.build(one, store, FILESYSTEMS, packages=["fio"], programs={})
     assert other.key not in (own.key, image.key)

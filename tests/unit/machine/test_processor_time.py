@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from agelab.base import orphans
 from agelab.machine.vm.processor_time import Program, ProgramWatch, read_times
 
-SPIN = (
-    "import time, sys; end = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"
-)
+SPIN = "import time, sys; end = time.process_time() + float(sys.argv[1])\nwhile time.process_time() < end: pass"
 MARK = "guest=agelab-spinning,"
 TAGGED = {**os.environ, orphans.VARIABLE: orphans.tag()}
 

@@ -34,9 +34,7 @@ def symbols(library: Path, *words: str) -> list[tuple[str, str]]:
     return [(address, name) for address, name, _ in SYMBOL.findall(listed)]
 
 
-def test_it_runs_with_its_own_files_alone_wherever_it_lies_and_is_known_as_qemu(
-    made: Emulator, tmp_path: Path
-) -> None:
+def test_it_runs_with_its_own_files_alone_wherever_it_lies_and_is_known_as_qemu(made: Emulator, tmp_path: Path) -> None:
     elsewhere = tmp_path / "moved"
     shutil.copytree(made.artefact.directory, elsewhere)
     preload = {"LD_PRELOAD": f"{elsewhere}/clock.so:{elsewhere}/main_loop.so"}

@@ -32,9 +32,7 @@ def begun(home: Path, number: int, jobs: int) -> StartedRun:
         corpora=[CORPUS] * len(VARIANTS),
         jobs=jobs,
     )
-    return StartedRun(
-        cast(Any, prepared), directory, directory.plan(), {}, number * len(VARIANTS), cast(Any, None)
-    )
+    return StartedRun(cast(Any, prepared), directory, directory.plan(), {}, number * len(VARIANTS), cast(Any, None))
 
 
 def started(runs: list[StartedRun], monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], list[str]]:
@@ -67,9 +65,7 @@ def test_several_at_a_time_start_with_the_longest(tmp_path: Path, monkeypatch: p
     assert sorted(ended) == ["ext4 0", "jfs 1", "xfs 3", "zfs 2"]
 
 
-def test_of_several_kernels_all_cells_are_in_one_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_several_kernels_all_cells_are_in_one_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     earlier(tmp_path)
     told, _ = started([begun(tmp_path, 0, jobs=3), begun(tmp_path, 1, jobs=3)], monkeypatch)
     assert told == [2, 6, 1, 5, 3, 7, 0, 4]

@@ -62,7 +62,5 @@ def test_it_stops_where_a_line_of_one_file_has_the_text_and_only_once(
         "LD_PRELOAD": str(stand_in / "stop.so"),
         "AGELAB_STOP": Stop(text, nanoseconds, stand_in).words,
     }
-    done = subprocess.run(
-        [str(stand_in / "qemu"), *words], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([str(stand_in / "qemu"), *words], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == said

@@ -59,9 +59,7 @@ def test_each_source_is_a_program_of_its_name(store: Store, sources: Path, compi
     assert all({"-static", "-Werror", "-O2", "-s"} <= set(command) for command in compiler)
 
 
-def test_what_was_built_is_found_until_a_source_changes(
-    store: Store, sources: Path, compiler: list[list[str]]
-) -> None:
+def test_what_was_built_is_found_until_a_source_changes(store: Store, sources: Path, compiler: list[list[str]]) -> None:
     first = tools.obtain(store, sources=sources)
     (sources / "notes.md").write_text("no source")
     assert tools.obtain(store, sources=sources) == first and len(compiler) == 2

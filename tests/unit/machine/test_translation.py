@@ -23,9 +23,7 @@ each_drive = pytest.mark.parametrize(("drive", "flash"), SSDS, ids=[drive.name f
 
 def words(drive: Drive, sectors: int) -> dict[str, str]:
     """The module's, for one partition of so many sectors."""
-    text = geometry.module_parameters(
-        drive, name="drive0", run_seed=1, index=0, mapped=Mapped(2048, 2048 + sectors)
-    )
+    text = geometry.module_parameters(drive, name="drive0", run_seed=1, index=0, mapped=Mapped(2048, 2048 + sectors))
     assert len(text) < 4096, "what a kernel module's parameter takes"
     return dict(word.split("=") for word in text.split(" "))
 
@@ -62,9 +60,7 @@ def test_an_erase_costs_a_page_as_much_as_on_the_whole_drive(drive: Drive, flash
 
 
 def test_too_small_a_part_is_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"8 MiB of samsung-870-evo-500 are too few: its dies write 1536 KiB"
-    ) as error:
+    with pytest.raises(InputError, match=r"8 MiB of samsung-870-evo-500 are too few: its dies write 1536 KiB") as error:
         words(selection.drive("samsung-870-evo-500"), 8 * MIB)
     [least] = re.findall(r"simulate (\d+) MiB", error.value.hint or "")
     assert words(selection.drive("samsung-870-evo-500"), int(least) * MIB)
@@ -91,9 +87,7 @@ def test_a_drive_begins_as_its_name_says() -> None:
 
 def test_partitions_lie_side_by_side() -> None:
     used = parse("model:samsung-870-evo-500?begins=used")
-    beside = CellDrive(
-        used, profile(used), None, (Partition(2048, 256 * MIB), Partition(2048 + 256 * MIB, 64 * MIB))
-    )
+    beside = CellDrive(used, profile(used), None, (Partition(2048, 256 * MIB), Partition(2048 + 256 * MIB, 64 * MIB)))
     mapped = beside.mapped
     assert mapped and (mapped.base, mapped.units) == (2048, 320 * 256)
     apart = CellDrive(used, profile(used), None, (Partition(2048, 256 * MIB), Partition(10**8, 64 * MIB)))
@@ -109,9 +103,7 @@ def test_the_map_lies_behind_the_first_partition() -> None:
     fresh = parse("model:samsung-870-evo-500")
     found = profile(fresh)
     assert found and isinstance(found.medium, SolidState)
-    drive = CellDrive(
-        fresh, found, None, (Partition(2048, 256 * MIB + 1), Partition(2049 + 256 * MIB, 64 * MIB))
-    )
+    drive = CellDrive(fresh, found, None, (Partition(2048, 256 * MIB + 1), Partition(2049 + 256 * MIB, 64 * MIB)))
     assert drive.mapped
     table = translation.table_bytes(found, found.medium, drive.mapped)
     first, second = drive.memory_disks

@@ -60,9 +60,7 @@ def test_each_row_has_a_command_of_files_that_are_there_and_time_and_disk(made: 
     found = rows((made / "README.md").read_text())
     page = (made / "report.html").read_text()
     assert "Which was the quickest?" in {re.findall(r"\[(.*)\]", row[0])[0] for row in found}
-    assert "Step by step, each filesystem against the quickest" in {
-        re.findall(r"\[(.*)\]", row[0])[0] for row in found
-    }
+    assert "Step by step, each filesystem against the quickest" in {re.findall(r"\[(.*)\]", row[0])[0] for row in found}
     for row in found:
         name, _, command, time, disk = map(str.strip, row)
         [anchor] = re.findall(r"report\.html#([a-z0-9-]+)", name)
@@ -283,6 +281,4 @@ def test_what_cannot_be_rebuilt_did_not_reproduce(store: Store, tmp_path: Path, 
 def test_a_directory_without_capsules_is_one_line(tmp_path: Path, store: Store, made: Path, cli: Cli) -> None:
     (tmp_path / "empty").mkdir()
     assert "has no capsule" in cli.err("capsule", "replay", tmp_path / "empty")
-    assert "--cells, --corpus and --kernel are of one capsule" in cli.err(
-        "capsule", "replay", made, "--cells", "0"
-    )
+    assert "--cells, --corpus and --kernel are of one capsule" in cli.err("capsule", "replay", made, "--cells", "0")

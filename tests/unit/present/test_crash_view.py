@@ -15,13 +15,9 @@ from agelab.runner.crash.oracle import Call, Found, Kind
 from agelab.runner.crash.states import Recorded, State
 
 QUESTION = Question("one", "ext3", "debian:6.1", "period", ("noatime",), 64, 1, 4, 1.0)
-LOST = Violation(
-    "2:4:-3", "ab", ("create A/new", "fsync A"), Kind.MISSING, "A/new", "fsync A", (0, 2, 2, 4, 1)
-)
+LOST = Violation("2:4:-3", "ab", ("create A/new", "fsync A"), Kind.MISSING, "A/new", "fsync A", (0, 2, 2, 4, 1))
 TORN = Violation("0:1:t1", "cd", ("sync",), Kind.MOUNT, "", "EBADMSG", (1, 1, 0, 1, 0))
-EMPTIED = Violation(
-    "0:3", "ef", ("rename A/new A/foo",), Kind.NEITHER, "A/foo", "not promised", (0, 1, 0, 3, 0)
-)
+EMPTIED = Violation("0:3", "ef", ("rename A/new A/foo",), Kind.NEITHER, "A/foo", "not promised", (0, 1, 0, 3, 0))
 
 
 def texts(answer: Answer) -> str:

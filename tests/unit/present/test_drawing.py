@@ -18,9 +18,7 @@ def words_of(drawn: str) -> list[str]:
 def paths(drawn: str, **look: str) -> list[str]:
     """The paths that look so."""
     every = ElementTree.fromstring(drawn).iter(f"{SVG}path")
-    return [
-        path.get("d", "") for path in every if all(path.get(name) == value for name, value in look.items())
-    ]
+    return [path.get("d", "") for path in every if all(path.get(name) == value for name, value in look.items())]
 
 
 def boxes(path: str) -> list[tuple[float, float]]:
@@ -44,9 +42,7 @@ def test_bars_are_as_long_as_their_values_and_the_interval_lies_around_the_end()
 def test_bars_of_several_kinds_stand_below_one_another_unless_each_name_has_one() -> None:
     both = [Bar("ext4", 1.0, "a", kind=1), Bar("ext4", 2.0, "b")]
     assert len(paths(drawing.bars(both, "s"), fill="var(--c1)")) == 1
-    heights = {
-        kind: paths(drawing.bars(both, "s"), fill=f"var(--c{kind})")[0].split("h")[0] for kind in (0, 1)
-    }
+    heights = {kind: paths(drawing.bars(both, "s"), fill=f"var(--c{kind})")[0].split("h")[0] for kind in (0, 1)}
     assert len({place.split()[1] for place in heights.values()}) == 2
     alone = drawing.bars([Bar("ext4", 1.0, "a", kind=1), Bar("xfs", 2.0, "b")], "s", side_by_side=False)
     assert float(alone.split('viewBox="0 0 340 ')[1].split('"')[0]) < 90

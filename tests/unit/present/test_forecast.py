@@ -22,9 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def make(
-    home: Path, variants: Sequence[str] = ("ext4",), corpora: Sequence[int] = (1,), **fields: Any
-) -> str:
+def make(home: Path, variants: Sequence[str] = ("ext4",), corpora: Sequence[int] = (1,), **fields: Any) -> str:
     """A run of scenario aging with three run seeds of each corpus."""
     cells = [
         run_builder.cell(
@@ -39,9 +37,7 @@ def make(
         home, cells, **{"scenario": "aging", "command": command, "provenance": {"vcpus": 1}, **fields}
     )
     for number, cell in enumerate(cells):
-        samples = [
-            run_builder.sample("copy", VALUES[cell.seed] * cell.corpus_seed, repetition=at) for at in (1, 2)
-        ]
+        samples = [run_builder.sample("copy", VALUES[cell.seed] * cell.corpus_seed, repetition=at) for at in (1, 2)]
         run_builder.end(run, number, samples, host_seconds=60)
     return run.name
 

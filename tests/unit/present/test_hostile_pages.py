@@ -144,9 +144,7 @@ def aged(home: Path) -> RunDirectory:
     return run
 
 
-def test_a_page_of_hostile_names_runs_our_script_alone_whatever_is_clicked(
-    watched: Watched, tmp_path: Path
-) -> None:
+def test_a_page_of_hostile_names_runs_our_script_alone_whatever_is_clicked(watched: Watched, tmp_path: Path) -> None:
     runs = [hostile_runs.hostile(tmp_path, *HOSTILE.values()), aged(tmp_path)]
     with opened(watched, written(tmp_path, *runs)) as shown:
         ours = list(shown.scripts)
@@ -175,9 +173,7 @@ def test_a_picture_of_hostile_names_runs_no_script_when_it_is_opened_alone(
     word = HOSTILE[name]
     pictures = {
         "block-map.svg": draw_disks(word, [MappedDisk(word, 1 << 30, None, None)]),
-        "plot.svg": plot(
-            word, word, word, {word: [(0, 0.5), (1, None)], f"{word}2": [(0, 1.5)]}, [word, f"x{word}"]
-        ),
+        "plot.svg": plot(word, word, word, {word: [(0, 0.5), (1, None)], f"{word}2": [(0, 1.5)]}, [word, f"x{word}"]),
     }
     for file, text in pictures.items():
         (tmp_path / file).write_text(text, encoding="utf-8")

@@ -61,11 +61,7 @@ def test_a_narrow_terminal_gets_fewer_columns_and_whole_words(
     lines = listed(cli)
     assert lines[0].split() == head.split()
     assert max(map(len, lines)) <= max(width, 50)
-    ends = [
-        line.split("  ")[-1].strip()
-        for line in (line.rstrip() for line in lines[1:])
-        if "model" not in line[:60]
-    ]
+    ends = [line.split("  ")[-1].strip() for line in (line.rstrip() for line in lines[1:]) if "model" not in line[:60]]
     assert lines[1].split()[0] == name
     assert " ".join(ends[: 1 if width > 50 else 2]) == "1 ok, 1 unsupported"
     assert all(drive in "".join(lines) for drive in drives) is ("drives" in head)

@@ -72,14 +72,8 @@ def test_show_prints_aged_beside_control_and_what_was_not_measured(
 def test_a_comparison_knows_which_way_is_better(home: Path) -> None:
     first, second = made(home), made(home, 2)
     done = CliRunner().invoke(compare, [first.name, second.name, "--json"])
-    rows = (
-        [row for pair in json.loads(done.output)["pairs"] for row in pair["rows"]]
-        if done.exit_code == 0
-        else []
-    )
-    words = {
-        row["metric"]: (row["verdict"], row["better"]) for row in rows if row["step"].startswith("aged/")
-    }
+    rows = [row for pair in json.loads(done.output)["pairs"] for row in pair["rows"]] if done.exit_code == 0 else []
+    words = {row["metric"]: (row["verdict"], row["better"]) for row in rows if row["step"].startswith("aged/")}
     assert words["my_ops"] == ("higher", "right") and words["my_pain"] == ("lower", "right"), done.output
     table = CliRunner().invoke(compare, [first.name, second.name]).output
     assert "my_ops" in table and "better" in table
@@ -108,8 +102,7 @@ def test_the_page_has_a_table_of_them(home: Path, tmp_path: Path) -> None:
 def test_an_export_and_the_result_have_them(home: Path) -> None:
     run = made(home)
     rows = [
-        json.loads(line)
-        for line in CliRunner().invoke(export, [run.name, "--format", "jsonl"]).output.splitlines()
+        json.loads(line) for line in CliRunner().invoke(export, [run.name, "--format", "jsonl"]).output.splitlines()
     ]
     assert {row["unit"] for row in rows if row["metric"] == "my_ops"} == {"1/s"}
     assert run.as_json()["metrics"] == METRICS
@@ -129,9 +122,7 @@ def test_a_bisect_takes_them_and_knows_which_there_are() -> None:
     howto = Path(__file__).parents[3] / "docs/howto/fio-aged.toml"
     words = ["--scenario", str(howto), "--good", "6.1", "--bad", "6.12", "--metric"]
     done = CliRunner().invoke(bisect, [*words, "fio.read:fio_read_bandwith"])
-    assert done.exit_code and "no metric 'fio_read_bandwith'; did you mean fio_read_bandwidth" in str(
-        done.exception
-    )
+    assert done.exit_code and "no metric 'fio_read_bandwith'; did you mean fio_read_bandwidth" in str(done.exception)
     done = CliRunner().invoke(bisect, [*words, "fia.read:fio_read_bandwidth"])
     assert done.exit_code and "no step 'fia.read' in fio-aged" in str(done.exception)
 

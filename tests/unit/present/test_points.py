@@ -46,7 +46,4 @@ def test_there_is_a_row_for_each_point_and_none_for_a_mount() -> None:
 
 
 def test_other_scenarios_have_no_points() -> None:
-    assert (
-        drives_at_points([sample("aged/read", "elapsed", 1), sample("strace/read/open", "syscall_calls", 1)])
-        == []
-    )
+    assert drives_at_points([sample("aged/read", "elapsed", 1), sample("strace/read/open", "syscall_calls", 1)]) == []

@@ -41,9 +41,7 @@ def on_a_terminal(command: Sequence[str], **more: str) -> str:
     """All that a terminal of 80 columns gets."""
     ours, theirs = pty.openpty()
     environ = environment(COLUMNS="80", **more)
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=PROJECT
-    ) as child:
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environ, cwd=PROJECT) as child:
         os.close(theirs)
         found = b""
         try:
@@ -82,9 +80,7 @@ def test_a_run_that_is_gone_on_with_has_its_ended_cells_done_and_knows_what_they
     assert any(line.startswith("cell 3/6: xfs, seed 1: ") for line in lines)
 
 
-@pytest.mark.parametrize(
-    "more", [{}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, {"CI": "true"}]
-)
+@pytest.mark.parametrize("more", [{}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}, {"CI": "true"}])
 def test_where_nobody_watches_each_cell_has_a_line_at_its_begin_and_its_end(
     tmp_path: Path, more: dict[str, str]
 ) -> None:
@@ -95,9 +91,7 @@ def test_where_nobody_watches_each_cell_has_a_line_at_its_begin_and_its_end(
 
 
 @pytest.mark.parametrize("more", [{"TERM": "dumb"}, {"CI": "true", "NO_COLOR": "1"}])
-def test_a_terminal_that_obeys_nothing_or_keeps_a_log_gets_the_same(
-    tmp_path: Path, more: dict[str, str]
-) -> None:
+def test_a_terminal_that_obeys_nothing_or_keeps_a_log_gets_the_same(tmp_path: Path, more: dict[str, str]) -> None:
     assert watched(tmp_path, "2", **more) == "".join(f"  {line}\r\n" for line in QUIET)
 
 
@@ -106,12 +100,8 @@ def test_no_color_leaves_the_movement_and_takes_the_colours(tmp_path: Path) -> N
     assert "\x1b[2K" in text and not re.search(r"\x1b\[[0-9;]*m", text)
 
 
-@pytest.mark.parametrize(
-    ("more", "obeyed"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
-)
-def test_tables_and_titles_are_plain_where_that_is_wanted(
-    tmp_path: Path, more: dict[str, str], obeyed: bool
-) -> None:
+@pytest.mark.parametrize(("more", "obeyed"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_tables_and_titles_are_plain_where_that_is_wanted(tmp_path: Path, more: dict[str, str], obeyed: bool) -> None:
     make(tmp_path, "tum-2005", printed("tum-2005"))
     command = [
         sys.executable,

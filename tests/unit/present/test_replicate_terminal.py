@@ -35,9 +35,7 @@ def test_what_a_filesystem_was_compared_among_is_named(home: Path, cli: Cli) -> 
     assert "     remove-files: xfs below reiser4 " in shown and "     touch: xfs below xfs#I " in shown
     assert "     copy-to-other: xfs below ext3 " in shown and "     find-files: reiser4 highest " in shown
     page = said(cli, "latest", "--markdown")
-    assert (
-        "reiser4 is slower. `remove-files-xfs-not-last` *Tested: xfs below reiser4.* *Base rate 0.5" in page
-    )
+    assert "reiser4 is slower. `remove-files-xfs-not-last` *Tested: xfs below reiser4.* *Base rate 0.5" in page
     assert "Finding files: reiser4 is the slowest. `find-reiser4-last` *Base rate " in page
     [one] = json.loads(said(cli, "latest", "--json"))["studies"]
     [claim] = [claim for claim in one["claims"] if claim["id"] == "copy-to-other-xfs-before-ext3"]
@@ -84,9 +82,7 @@ def test_each_study_begins_with_its_counts(home: Path, cli: Cli) -> None:
     lines = said(cli, *names).splitlines()
     heads = [at for at, line in enumerate(lines) if line.startswith(("A: scale ", "B: scale "))]
     counted = "0 not replicated, 0 not known; not counted: 2 denied by the study itself, 2 uninformative, "
-    assert len(heads) == 3 and all(
-        re.fullmatch(r"   \d+ of \d+ replicated; .* tested", lines[at + 1]) for at in heads
-    )
+    assert len(heads) == 3 and all(re.fullmatch(r"   \d+ of \d+ replicated; .* tested", lines[at + 1]) for at in heads)
     assert lines[heads[0] + 1] == lines[heads[1] + 1] and counted in lines[heads[0] + 1]
     assert f"B: {lines[heads[0] + 1].strip()}" in lines
 

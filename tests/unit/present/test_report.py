@@ -26,9 +26,7 @@ from tests.build.report_tables import cells
 
 PICTURES = Path(__file__).parents[3] / "docs" / "aging"
 FIVE = (1, 2, 3, 4, 5)
-HOSTILE = (
-    "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m\x00\u202e{{ 7 * 7 }}"
-)
+HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m\x00\u202e{{ 7 * 7 }}"
 VOID = {"meta", "link", "img", "input", "br"}
 
 
@@ -107,9 +105,7 @@ def test_who_aged_worst_is_said_where_it_is_distinguishable_from_all_others(tmp_
         "In all tests: btrfs is the worst in 9 of 9 tests; over all of them together it is btrfs, too."
     )
     assert said.chart is not None
-    assert re.match(
-        r"Slowdown: reading every file, aged / unaged: btrfs 2\.\d+; ext4 1\.\d+; xfs", said.chart.words
-    )
+    assert re.match(r"Slowdown: reading every file, aged / unaged: btrfs 2\.\d+; ext4 1\.\d+; xfs", said.chart.words)
 
 
 def test_what_was_varied_and_where_the_spread_comes_from_is_said(tmp_path: Path) -> None:
@@ -119,10 +115,7 @@ def test_what_was_varied_and_where_the_spread_comes_from_is_said(tmp_path: Path)
     assert "2 corpora (which files there are, which are deleted) and 5 run seeds" in sentence
     assert found.parts[0].answers[0].named == "btrfs, in reading every file"
     [table] = [
-        one
-        for part in found.parts[0].sections
-        for one in part.blocks
-        if getattr(one, "id", "") == "part1-shares"
+        one for part in found.parts[0].sections for one in part.blocks if getattr(one, "id", "") == "part1-shares"
     ]
     assert isinstance(table, Table)
     for row in cells(table):
@@ -143,9 +136,7 @@ def test_other_tests_that_have_another_worst_are_in_the_answer(tmp_path: Path) -
         "over all of them together it is xfs." in said.because[0]
     )
     because = " ".join(said.more)
-    assert (
-        "Test by test the worst is not always the same. It is btrfs in read, random-read, search" in because
-    )
+    assert "Test by test the worst is not always the same. It is btrfs in read, random-read, search" in because
     assert "xfs in write, list and remove; in space none is distinguishable from all others." in because
     assert "Over all 9 tests together (the geometric mean of the slowdowns) xfs has the most: 3." in because
 
@@ -169,9 +160,7 @@ def test_whoever_has_too_few_seeds_stands_apart(tmp_path: Path) -> None:
 def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
     name = aging_runs.make(tmp_path, {"ext4": 1.001, "xfs": 2.5}, seeds=FIVE, spread=0.05)
     found, elements = made(tmp_path, name)
-    tables = {
-        one.id: one for part in found.parts[0].sections for one in part.blocks if isinstance(one, Table)
-    }
+    tables = {one.id: one for part in found.parts[0].sections for one in part.blocks if isinstance(one, Table)}
     tests = tables["part1-slowdowns"]
     assert [column.name for column in tests.columns][-5:] == [
         "slowdown", "its interval", "Cliff’s delta", "p", "aged against unaged",
@@ -196,9 +185,7 @@ def test_the_statistics_of_each_test_and_step(tmp_path: Path) -> None:
 
 def test_a_seed_far_from_the_others_is_named_and_kept(tmp_path: Path) -> None:
     names = [
-        aging_runs.make(
-            tmp_path, {"ext4": 1.3}, seeds=(seed,), odd={("ext4", "list"): 5.0} if seed == 4 else {}
-        )
+        aging_runs.make(tmp_path, {"ext4": 1.3}, seeds=(seed,), odd={("ext4", "list"): 5.0} if seed == 4 else {})
         for seed in FIVE
     ]
     _, elements = made(tmp_path, *names)
@@ -212,10 +199,7 @@ def test_no_place_of_this_machine_is_in_the_page(tmp_path: Path) -> None:
     _, elements = made(tmp_path, name)
     text = render(build_page([load(RunDirectory(directory))]))
     assert "make scenario NAME=aging" in text
-    assert (
-        "24 times, fill the disk, then measure how fast it still is (at scale quick the repetitions are "
-        in text
-    )
+    assert "24 times, fill the disk, then measure how fast it still is (at scale quick the repetitions are " in text
     assert example.local(text, [*example.places(RunDirectory(directory)), str(tmp_path)]) == []
     assert re.findall(".{0,40}/tmp\\b", text) == []
     assert f"Not on this page, for its size: {name}/cells/1/maps/large.svg" in elements.text
@@ -258,9 +242,7 @@ def test_what_is_no_block_map_of_ours_is_not_taken_apart(old: str, new: str) -> 
 
 def test_where_all_age_the_same_the_answer_is_none_of_them(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.5, "jfs": 1.502, "xfs": 1.501}, seeds=FIVE, spread=0.02)
-    assert said.verdict.startswith(
-        "None of them: ext4's slowdown is the highest (reading every file takes 1.5"
-    )
+    assert said.verdict.startswith("None of them: ext4's slowdown is the highest (reading every file takes 1.5")
     assert "and each other one's is the same within 5 %." in said.verdict and not said.doubts
 
 
@@ -297,9 +279,7 @@ def test_slowed_down_most_is_not_slowest(tmp_path: Path) -> None:
 
 def test_with_few_seeds_nobody_is_named(tmp_path: Path) -> None:
     said = answer(tmp_path, {"ext4": 1.4, "btrfs": 9.0}, seeds=(1, 2, 3))
-    assert said.verdict.startswith(
-        "Not known yet. As measured, the highest slowdown is btrfs's: reading every"
-    )
+    assert said.verdict.startswith("Not known yet. As measured, the highest slowdown is btrfs's: reading every")
     assert said.sure.startswith("3 seeds cannot exclude chance, four of one corpus can")
     [line] = said.doubts
     assert line.endswith("agelab run aging --filesystem ext4,btrfs --seeds 1,2,3,4,5")
@@ -347,9 +327,7 @@ def test_with_more_seeds_and_more_corpora_more_is_known_of_it(tmp_path: Path) ->
 def test_where_a_corpus_says_the_opposite_it_depends_on_the_files(tmp_path: Path) -> None:
     said = answer(tmp_path, SHOWCASE, seeds=FIVE, corpora=(1, 2), on_corpora={("btrfs", 2): 1.2})
     assert said.named == "" and said.verdict.startswith("Not known: btrfs's slowdown is the highest (reading")
-    assert re.search(
-        r"but against jfs \(1\.4\d+\), ext4 \(1\.3\d+\) and xfs \(1\.2\d+\) it depends on", said.verdict
-    )
+    assert re.search(r"but against jfs \(1\.4\d+\), ext4 \(1\.3\d+\) and xfs \(1\.2\d+\) it depends on", said.verdict)
     assert "Against jfs: not known: it depends on the files: higher on corpus 1 (1.5" in said.doubts[0]
 
 
@@ -426,9 +404,7 @@ def test_a_run_that_is_going_on_is_shown_as_far_as_it_is(tmp_path: Path) -> None
 @pytest.mark.parametrize("unfinished", [2, 0])
 def test_a_run_of_which_nothing_is_ok(tmp_path: Path, unfinished: int) -> None:
     status = {"ext4": Status.FAILED, "xfs": Status.PANICKED}
-    name = aging_runs.make(
-        tmp_path, {"ext4": 1, "xfs": 1}, statuses=status, reason=HOSTILE, unfinished=unfinished
-    )
+    name = aging_runs.make(tmp_path, {"ext4": 1, "xfs": 1}, statuses=status, reason=HOSTILE, unfinished=unfinished)
     found, elements = made(tmp_path, name)
     [part] = found.parts
     assert part.answers[0].verdict == "Nothing: no cell ended ok."
@@ -469,9 +445,7 @@ def test_hostile_names_and_messages_stay_text(tmp_path: Path) -> None:
             json.dumps({"status": status, "reason": HOSTILE, "host_seconds": 1})
         )
     (run.path / "cells/0/maps").mkdir()
-    (run.path / "cells/0/maps/map.svg").write_text(
-        f"<svg><desc>{HOSTILE}</desc><script>alert(3)</script></svg>"
-    )
+    (run.path / "cells/0/maps/map.svg").write_text(f"<svg><desc>{HOSTILE}</desc><script>alert(3)</script></svg>")
     text = render(build_page([load(run)]))
     elements = Elements(text)
     assert len(elements.named("script")) == 2  # the page's own, and the rows of the results
@@ -486,9 +460,7 @@ def test_what_no_page_can_hold_is_written_as_an_escape() -> None:
     assert escape_unshown("a\tb\n\x1b\ud800é") == "a\tb\n\\u001b\\ud800é"
 
 
-def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     name = aging_runs.make(tmp_path, {"ext4": 1.3, "a<b": 1.4})
     first, again_ = (render(build_page([load(RunDirectory(tmp_path / "runs" / name))])) for _ in range(2))
@@ -498,8 +470,7 @@ def test_the_same_runs_give_the_same_bytes_and_fetch_nothing(
         (tag, name, value)
         for tag, attributes in elements.found
         for name, value in attributes.items()
-        if name in ("src", "href", "xlink:href", "action", "srcset")
-        and not str(value).startswith(("#", "data:"))
+        if name in ("src", "href", "xlink:href", "action", "srcset") and not str(value).startswith(("#", "data:"))
     ]
     assert fetched == []
     assert "url(" not in first.replace("url(#", "")
@@ -535,9 +506,7 @@ def test_every_result_is_in_the_page(tmp_path: Path) -> None:
         ({"seeds": "3"}, {"measure": False, "keep_disk": True}, "agelab age aging --seeds 3"),
     ],
 )  # fmt: skip
-def test_the_command_that_makes_it_again(
-    words: dict[str, object], more: dict[str, object], said: str
-) -> None:
+def test_the_command_that_makes_it_again(words: dict[str, object], more: dict[str, object], said: str) -> None:
     command = {"directory": "/tmp", "name": "aging", "options": {**words, **more}}
     assert repeat_command(run_builder.plan(command=command)) == said
 
@@ -603,9 +572,7 @@ def test_of_a_history_with_points_the_last_one_counts_and_all_are_curves(tmp_pat
 
 
 def test_the_charts_of_one_subject_have_its_steps_for_bars(tmp_path: Path) -> None:
-    found, _ = made(
-        tmp_path, own_run(tmp_path, "own", [("untar", "elapsed", 1, 4.0), ("grep", "elapsed", 1, 5.0)])
-    )
+    found, _ = made(tmp_path, own_run(tmp_path, "own", [("untar", "elapsed", 1, 4.0), ("grep", "elapsed", 1, 5.0)]))
     [times] = [block for block in section(found, "steps").blocks if isinstance(block, Charts)]
     assert [chart.words for chart in times.charts] == ["ext4, s: untar 4; grep 5"]
 
@@ -619,9 +586,7 @@ def test_system_calls_have_their_shares_and_those_that_wait_stand_apart(tmp_path
     ]
     found, _ = made(
         tmp_path,
-        own_run(
-            tmp_path, "own", [("read1", "elapsed", 1, 4.0), ("strace/read1", "elapsed", 1, 5.0), *samples]
-        ),
+        own_run(tmp_path, "own", [("read1", "elapsed", 1, 4.0), ("strace/read1", "elapsed", 1, 5.0), *samples]),
     )
     charts, table = section(found, "calls").blocks
     assert isinstance(charts, Charts)

@@ -58,9 +58,7 @@ CONTRAST = """
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     slowdowns = {"btrfs": 2.2, "ext4": 1.5, "reiser4": 1, "xfs</script><b>": 1.4}
-    name = aging_runs.make(
-        home, slowdowns, seeds=(1, 2), statuses={"reiser4": Status.UNSUPPORTED}, pictures=PICTURES
-    )
+    name = aging_runs.make(home, slowdowns, seeds=(1, 2), statuses={"reiser4": Status.UNSUPPORTED}, pictures=PICTURES)
     path = home / "report.html"
     path.write_text(render(page_of([load(RunDirectory(home / "runs" / name))])))
     return path
@@ -189,14 +187,10 @@ def test_the_first_three_sections_are_printed_and_the_page_says_so(browser: Brow
 def test_a_phone_shows_the_chart_before_the_words(browser: Browser, report: Path) -> None:
     page = opened(browser, report).page
     page.set_viewport_size({"width": 360, "height": 740})
-    chart, verdict = (
-        page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict")
-    )
+    chart, verdict = (page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict"))
     assert chart and verdict and chart["y"] + chart["height"] <= verdict["y"]
     page.set_viewport_size({"width": 1280, "height": 800})
-    chart, verdict = (
-        page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict")
-    )
+    chart, verdict = (page.locator(f".charted {what}").first.bounding_box() for what in ("figure", ".verdict"))
     assert chart and verdict and verdict["x"] + verdict["width"] <= chart["x"]
 
 
@@ -209,9 +203,7 @@ def test_a_page_that_is_printed_has_all_that_was_filtered(browser: Browser, repo
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert not note.is_visible()
     page.emulate_media(media="print")
-    page.evaluate(
-        "for (const hidden of document.querySelectorAll('.unprinted')) hidden.classList.remove('unprinted')"
-    )
+    page.evaluate("for (const hidden of document.querySelectorAll('.unprinted')) hidden.classList.remove('unprinted')")
     assert note.is_visible()
     page.emulate_media(media="screen")
     box.get_by_role("searchbox").fill("btrfs aged/")
@@ -261,15 +253,8 @@ def test_a_reader_without_eyes_or_mouse_finds_the_way(browser: Browser, report: 
     for role in ("banner", "navigation", "main", "contentinfo"):
         assert page.get_by_role(role).count() == 1
     assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
-    unnamed = (
-        "all => all.filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length"
-    )
-    assert (
-        page.locator("a, button, input, [role=img], [role=region]:not([aria-labelledby])").evaluate_all(
-            unnamed
-        )
-        == 0
-    )
+    unnamed = "all => all.filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length"
+    assert page.locator("a, button, input, [role=img], [role=region]:not([aria-labelledby])").evaluate_all(unnamed) == 0
     lost = "all => all.filter((one) => !document.getElementById(one.hash.slice(1))).length"
     assert page.locator("a[href^='#']").evaluate_all(lost) == 0
     levels = page.locator("h1, h2, h3").evaluate_all("all => all.map((one) => Number(one.tagName[1]))")

@@ -66,18 +66,12 @@ def test_each_step_has_its_part_and_the_filesystem_that_is_off_the_most(tmp_path
     notes = [note.text for lines in lists for line in lines if isinstance(line, Item) for note in line.below]
     counts = "15 of 16 cells within 25 %, 1 more within a factor of 2, 0 beyond"
     assert f"table means, single, elapsed: {counts}" in notes and f"{counts}." in said
-    assert any(
-        line.startswith("Not counted: read3 of ext3, xfs, reiserfs, jfs: in a circle: ") for line in said
-    )
+    assert any(line.startswith("Not counted: read3 of ext3, xfs, reiserfs, jfs: in a circle: ") for line in said)
 
 
 def test_sides_and_stand_ins_have_columns_and_tables_of_their_own(tmp_path: Path) -> None:
     own = printed("fedorchuk-2005")
-    ours = {
-        f"{name}-{variant.partition('-')[2]}": steps
-        for name in ("ext3", "jfs")
-        for variant, steps in own.items()
-    }
+    ours = {f"{name}-{variant.partition('-')[2]}": steps for name in ("ext3", "jfs") for variant, steps in own.items()}
     page = page_of(tmp_path, make(tmp_path, "fedorchuk-2005", ours))
     first = tables(page, "-ranking-0")[0]
     assert [column.name.replace("\n", " ") for column in first.columns][2:7] == [
@@ -86,9 +80,7 @@ def test_sides_and_stand_ins_have_columns_and_tables_of_their_own(tmp_path: Path
     assert tables(page, "-off-0-") == []  # another system: no seconds beside seconds
 
 
-def test_a_phone_shows_both_seconds_and_how_far_off_without_scrolling(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_phone_shows_both_seconds_and_how_far_off_without_scrolling(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(render(page_of(tmp_path, tum(tmp_path))))
     page = browser.new_context(viewport=PHONE).new_page()  # type: ignore[arg-type]

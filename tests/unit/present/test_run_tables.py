@@ -97,10 +97,7 @@ def test_a_control_file_s_run_shows_the_seconds_of_each_test_on_each_filesystem(
     for blocks in (run_blocks, result_blocks):
         print_blocks(blocks(run))
         shown = capsys.readouterr().out
-        assert (
-            " ".join(shown.split()).count("test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -")
-            == 1
-        )
+        assert " ".join(shown.split()).count("test, s ext3-journal xfs read1 1.30 (0.20) 2.50 (0.20) write 9 -") == 1
         assert "was not measured" not in shown and "quickest" not in shown
 
 

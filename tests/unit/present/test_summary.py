@@ -64,14 +64,10 @@ def test_the_summary_has_the_worst_first_a_line_for_each_cell_and_says_that_the_
 
 
 @pytest.mark.usefixtures("eighty_columns")
-def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(
-    tmp_path: Path, ended: Ended
-) -> None:
+def test_many_cells_fit_a_screen_and_those_that_ended_alike_have_one_line(tmp_path: Path, ended: Ended) -> None:
     reason = "reiser4 is in no kernel of Debian's, and its module does not build against this one either"
     thirteen = {f"xfs-{number}": 1 + number / 5 for number in range(12)} | {"reiser4": 1}
-    run = made(
-        tmp_path, thirteen, seeds=(1, 2, 3, 4, 5), statuses={"reiser4": Status.UNSUPPORTED}, reason=reason
-    )
+    run = made(tmp_path, thirteen, seeds=(1, 2, 3, 4, 5), statuses={"reiser4": Status.UNSUPPORTED}, reason=reason)
     run.finish(2, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
     run.finish(3, End(status=Status.FAILED, reason="step copy exited 1", host_seconds=1))
     lines = ended(run)
@@ -92,9 +88,7 @@ def test_the_answer_says_why_where_there_is_one(tmp_path: Path, ended: Ended) ->
 
 
 @pytest.mark.usefixtures("eighty_columns")
-def test_the_summary_has_both_sentences_and_the_command_that_runs_more_corpora(
-    tmp_path: Path, ended: Ended
-) -> None:
+def test_the_summary_has_both_sentences_and_the_command_that_runs_more_corpora(tmp_path: Path, ended: Ended) -> None:
     slowdowns = {"ext4": 1.39, "jfs": 1.41, "xfs": 1.24, "btrfs": 2.17}
     corpora = {"corpora": (1, 2), "on_corpora": {("btrfs", 2): 1.9}}
     lines = ended(made(tmp_path, slowdowns, seeds=(1, 2, 3, 4, 5), **corpora))
@@ -148,11 +142,7 @@ def test_a_power_cut_has_no_order(tmp_path: Path, ended: Ended) -> None:
     run = made(tmp_path, {"ext4": 1.2, "xfs": 2.4})
     run.append(0, Sample(step="copy", metric="cut_after", value=0.5, unit="s"))
     lines = ended(run)
-    assert (
-        "━" not in "".join(lines)
-        and "aged worst" not in "".join(lines)
-        and " xfs, seed 1  ok" in "\n".join(lines)
-    )
+    assert "━" not in "".join(lines) and "aged worst" not in "".join(lines) and " xfs, seed 1  ok" in "\n".join(lines)
 
 
 def test_bars_begin_at_zero_and_curves_go_from_the_lowest_to_the_highest() -> None:

@@ -189,9 +189,7 @@ def test_what_a_verb_does_with_a_difference(tmp_path: Path, name: str, verb: str
     assert done == does, said
     if does in ("refused", "named"):
         ours, theirs = load(one).conditions[0], load(other).conditions[0]
-        [*words] = (
-            text({name: both}) for both in (ours.differences(theirs)[name], theirs.differences(ours)[name])
-        )
+        [*words] = (text({name: both}) for both in (ours.differences(theirs)[name], theirs.differences(ours)[name]))
         assert any(word in said for word in words)
 
 

@@ -66,9 +66,10 @@ def test_a_flipped_bit_in_the_store_is_named_and_the_thing_made_again(
         flipped(kernel / name, bit)
         again, said = used(tmp_path / "home")
         # What a manifest says of another file is then what that file is not.
-        assert (
-            len(said) == 1 and (name in said[0] or name == MANIFEST) and said[0].endswith("it is made again")
-        ), (bit, said)
+        assert len(said) == 1 and (name in said[0] or name == MANIFEST) and said[0].endswith("it is made again"), (
+            bit,
+            said,
+        )
         assert again.manifest == sound and not again.damage()
     assert used(tmp_path / "home")[1] == []
 
@@ -158,9 +159,7 @@ EXTENTS = random.Random(2).randbytes(3000)
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
     """A run as cells leave it: one in the virtual clock with a map, one in the wall clock, one without an end."""
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "home"))
-    made = run_builder.begin(
-        tmp_path / "home", run_builder.cells(["ext4"], (1, 2, 3)), provenance={"qemu": "7.2"}
-    )
+    made = run_builder.begin(tmp_path / "home", run_builder.cells(["ext4"], (1, 2, 3)), provenance={"qemu": "7.2"})
     for number in range(3):
         samples = [run_builder.sample(step, 1.5 + number) for step in ("copy", "read")]
         back = {}

@@ -35,9 +35,7 @@ def made(home: Path, ends: dict[str, End | None]) -> RunDirectory:
     for number, end in enumerate(ends.values()):
         rows = []
         if end is None or end.status is Status.OK:
-            rows = [
-                run_builder.sample("copy", value, repetition=turn) for turn, value in ((1, 61.0), (2, 62.5))
-            ]
+            rows = [run_builder.sample("copy", value, repetition=turn) for turn, value in ((1, 61.0), (2, 62.5))]
             rows.append(run_builder.sample("copy", None, "seeks", why="no arm"))
         for row in rows:
             run.append(number, row)
@@ -141,9 +139,7 @@ def test_what_is_read_back_is_what_was_measured(home: Path, cli: Cli, form: str)
     runs = [several(home), several(home)]
     odd = run_builder.begin(home, run_builder.cells(["ext4"], [2**63 - 1]))
     values = [0.1, 1e-300, 2**53, -5, 0, 61.12345678901234]
-    run_builder.end(
-        odd, 0, [run_builder.sample("copy", value, repetition=at) for at, value in enumerate(values, 1)]
-    )
+    run_builder.end(odd, 0, [run_builder.sample("copy", value, repetition=at) for at, value in enumerate(values, 1)])
     path = home / f"samples.{form}"
     assert cli.out("export", *(run.name for run in (*runs, odd)), "--format", form, "-o", path) == ""
     found = READ_BACK[form](path)
@@ -156,9 +152,7 @@ def test_what_is_read_back_is_what_was_measured(home: Path, cli: Cli, form: str)
 def test_hostile_text_is_text_in_a_file_for_programs(home: Path, cli: Cli, form: str) -> None:
     for word in (*hostile_runs.HOSTILE.values(), "x'); DROP TABLE runs; --"):
         run = run_builder.begin(home, run_builder.cells([word or "-"]), scenario=word)
-        run_builder.end(
-            run, 0, [run_builder.sample(word, 1.0), run_builder.sample(word, None, why=word or "-")]
-        )
+        run_builder.end(run, 0, [run_builder.sample(word, 1.0), run_builder.sample(word, None, why=word or "-")])
         path = home / "hostile"
         cli.out("export", run.name, "--format", form, "-o", path, "--force")
         assert READ_BACK[form](path) == [*table.rows(run)]
@@ -183,9 +177,7 @@ def test_a_file_for_programs_is_whole_or_what_it_was(home: Path, cli: Cli, form:
     assert path.read_text() == "before" and link.is_symlink()
 
 
-def test_without_duckdb_one_line_says_what_to_install(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_duckdb_one_line_says_what_to_install(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     several(home)
     monkeypatch.setitem(sys.modules, "duckdb", None)
     first, hint = cli.err("export", "--format", "parquet", "-o", home / "x", code=3).splitlines()

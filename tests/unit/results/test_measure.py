@@ -54,9 +54,7 @@ def ten_lines(home: Path, kernel: str = "6.1.1") -> RunDirectory:
         steps = {
             "mkfs": making * near, "mount": 0.01, "copy": own * near, "prepare-a/copy": 9.0, "prepare": 9.0,
         }  # fmt: skip
-        run_builder.end(
-            run, number, [sample(step, took) for step, took in steps.items()], inputs={"n": number}
-        )
+        run_builder.end(run, number, [sample(step, took) for step, took in steps.items()], inputs={"n": number})
     return run
 
 
@@ -126,13 +124,9 @@ def test_the_summary_and_the_decision_name_the_same_as_the_quickest(
     groups = seed_groups(load(run))
     question = main_question(groups)
     assert str(question) == "best:all steps:elapsed"
-    print_blocks(
-        outcome_blocks(Outcome(question, decide(question, groups, Fraction(1, 100)), len(SEEDS), ""))
-    )
+    print_blocks(outcome_blocks(Outcome(question, decide(question, groups, Fraction(1, 100)), len(SEEDS), "")))
     asked, said, *_ = capsys.readouterr().out.strip().splitlines()
-    assert asked == "Which is best by all steps, without mkfs and mount?" and said.startswith(
-        "decided: best is xfs"
-    )
+    assert asked == "Which is best by all steps, without mkfs and mount?" and said.startswith("decided: best is xfs")
     again = ten_lines(home, "6.12.1")
     rows = json_of(cli, "sweep", run.name, again.name)["rows"]
     sums = [row["median"] for row in rows if row["step"] == ALL_STEPS.step]
@@ -173,19 +167,13 @@ def test_a_step_without_a_repetition_is_the_mean_of_all_in_every_verb(
     [words] = [chart.words for chart in times.charts if chart.title == "copy, mean of 3"]
     assert re.search(r"ext4 3\.0.*; xfs 2", words)
     print_blocks(
-        floors_blocks(
-            run.directory, run.directory, [(one, CellPair(*2 * one.results[:1])) for one in groups], False
-        )
+        floors_blocks(run.directory, run.directory, [(one, CellPair(*2 * one.results[:1])) for one in groups], False)
     )
     assert re.search(r"copy, mean of 3 +3\.0", capsys.readouterr().out)
-    assert bisected(home, monkeypatch, Measure("copy", MEAN, "elapsed"), name) == [
-        pytest.approx((1 + 1.998 + 6) / 3)
-    ]
+    assert bisected(home, monkeypatch, Measure("copy", MEAN, "elapsed"), name) == [pytest.approx((1 + 1.998 + 6) / 3)]
 
 
-def test_a_named_repetition_is_that_one_in_every_verb(
-    home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_repetition_is_that_one_in_every_verb(home: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     name, later = copied(home), copied(home, "6.12.1")
     asked = ("--metric", "copy:1:elapsed")
     rows = json_of(cli, "sweep", name, later, *asked)["rows"]

@@ -22,9 +22,7 @@ from tests.build import run_builder
 RATIO = Ratio(name="throughput_ratio", step="copy", metric="throughput")
 
 
-def sample(
-    step: str = "copy", repetition: int = 1, value: float | None = 1.5, metric: str = "elapsed"
-) -> Sample:
+def sample(step: str = "copy", repetition: int = 1, value: float | None = 1.5, metric: str = "elapsed") -> Sample:
     why = None if value is not None else "no way to know"
     return Sample(step=step, metric=metric, value=value, unit="s", repetition=repetition, not_measured=why)
 

@@ -91,9 +91,7 @@ def test_only_the_guest_of_this_boot_counts(tmp_path: Path) -> None:
     events = BootEvents()
 
     def launch() -> Ending:
-        events.hear(
-            event_code.encode(1, READY.model_dump_json(), events.secret), "", lambda _: None, lambda _: None
-        )
+        events.hear(event_code.encode(1, READY.model_dump_json(), events.secret), "", lambda _: None, lambda _: None)
         return Ending.STOPPED
 
     assert timer.run(BOOT, events, launch) is Ending.STOPPED
@@ -105,9 +103,7 @@ def test_only_the_guest_of_this_boot_counts(tmp_path: Path) -> None:
 def test_a_forged_event_takes_no_time() -> None:
     heard: list[Event] = []
     events = BootEvents(on_event=heard.append)
-    events.hear(
-        event_code.encode(1, READY.model_dump_json(), os.urandom(32)), "", lambda _: None, lambda _: None
-    )
+    events.hear(event_code.encode(1, READY.model_dump_json(), os.urandom(32)), "", lambda _: None, lambda _: None)
     assert heard == []
 
 

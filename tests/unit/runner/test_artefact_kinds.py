@@ -72,9 +72,7 @@ def offered(tmp_path: Path, kind: str, inputs: Mapping[str, Any], files: Files) 
         ("corpus", {}, CORPUS),
     ],
 )
-def test_what_its_kind_must_hold_is_taken(
-    tmp_path: Path, kind: str, inputs: Mapping[str, Any], files: Files
-) -> None:
+def test_what_its_kind_must_hold_is_taken(tmp_path: Path, kind: str, inputs: Mapping[str, Any], files: Files) -> None:
     assert offered(tmp_path, kind, inputs, files)[0]
 
 
@@ -131,7 +129,5 @@ def test_a_file_that_has_changed_since_it_was_stored_is_not_put_into_a_cache(tmp
     (tmp_path / "cache").mkdir()
     said: list[str] = []
     CachedArtefacts(said.append, DirectoryPlace(tmp_path / "cache")).offer(artefact)
-    assert said[1:] == [
-        f"root {artefact.key[:12]} is not put into the cache: its file root.squashfs has changed"
-    ]
+    assert said[1:] == [f"root {artefact.key[:12]} is not put into the cache: its file root.squashfs has changed"]
     assert not [*(tmp_path / "cache").glob("ac/*/*")]

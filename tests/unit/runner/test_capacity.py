@@ -17,9 +17,7 @@ from tests.build.cell_builder import CORPUS, spec
 
 
 def needed(*cells: str, copies: int = 2, **more: Any) -> RunNeeds:
-    return capacity.needs(
-        [spec(scale=scale) for scale in cells], [CORPUS] * len(cells), copies=copies, **more
-    )
+    return capacity.needs([spec(scale=scale) for scale in cells], [CORPUS] * len(cells), copies=copies, **more)
 
 
 def with_host(
@@ -117,9 +115,7 @@ def test_what_is_kept_is_no_room_for_more_cells(tmp_path: Path, monkeypatch: pyt
     assert needed(*["quick"] * 6, kept=6).at_once(tmp_path, "virtual")[0] == 2
 
 
-def test_in_the_wall_clock_auto_lets_no_cell_disturb_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_the_wall_clock_auto_lets_no_cell_disturb_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_host(monkeypatch)
     jobs, why = needed("quick", "quick").at_once(tmp_path, "wall")
     assert (jobs, why) == (1, "1 at a time: in the wall clock cells disturb each other")

@@ -112,9 +112,7 @@ def test_a_harness_that_ends_is_named_with_what_it_raised() -> None:
 
 
 def test_a_mount_that_the_kernel_refuses_has_its_reason() -> None:
-    refused = CellEnded(
-        event="end", status="failed", reason="mount failed (exit 32): mount: /mnt: bad option"
-    )
+    refused = CellEnded(event="end", status="failed", reason="mount failed (exit 32): mount: /mnt: bad option")
     said = "[   15.06] EXT4-fs (dm-0): can't mount with data=, fs mounted w/o journal\r\n"
     found = judge_boot(Ending.STOPPED, refused, [], said + "[   15.07] reboot: Power down\r\n")
     assert found.reason == (
@@ -164,9 +162,7 @@ def test_a_hung_step_has_its_tasks_and_the_watchdog_names_the_step() -> None:
     assert found.reason == "step spin, repetition 3: the watchdog fired: nothing ran in the guest any more"
 
 
-NO_MEMORY = (
-    "Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n[   16.2] CPU: 0 "
-)
+NO_MEMORY = "Kernel panic - not syncing: Out of memory: system-wide panic_on_oom is enabled\r\n[   16.2] CPU: 0 "
 
 
 @pytest.mark.parametrize(
@@ -322,9 +318,7 @@ def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
         assert "aged-+control-+map-" in together
     assert [fork["name"] for boot in started for fork in boot.plan["maps"]] == mapped
     assert (end.status, end.reason) == ((Status.HUNG, HUNG.reason) if failing else (Status.OK, None))
-    assert end.inputs_key and not list(launcher.directory.glob("*disk-*")) + list(
-        launcher.directory.glob("fork-*")
-    )
+    assert end.inputs_key and not list(launcher.directory.glob("*disk-*")) + list(launcher.directory.glob("fork-*"))
 
 
 def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
@@ -350,9 +344,7 @@ def test_guests_of_a_cell_that_run_side_by_side_share_no_name_and_no_file_that_i
     ]  # fmt: skip
     guests = [launcher.guest(boot) for boot in together]
     assert len({guest.name for guest in guests}) == len(guests) == 3
-    written = [
-        {disk.path for disk in guest.disks if disk.written or "empty" in disk.path.name} for guest in guests
-    ]
+    written = [{disk.path for disk in guest.disks if disk.written or "empty" in disk.path.name} for guest in guests]
     for files, guest in zip(written, guests, strict=True):
         files |= {guest.console, guest.events, guest.initramfs}
     assert sum(map(len, written)) == len(set().union(*written))
@@ -433,9 +425,7 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
         ("unsupported", "kernel 6.1 was built without it", "kernel 6.1 was built without it"),
     ],
 )
-def test_without_a_proof_the_cell_is_unsupported(
-    tmp_path: Path, status: str, reason: str, expected: str
-) -> None:
+def test_without_a_proof_the_cell_is_unsupported(tmp_path: Path, status: str, reason: str, expected: str) -> None:
     end = _runner(tmp_path, _image(status=status, reason=reason)).carry_out()
     assert (end.status, end.reason) == (Status.UNSUPPORTED, expected)
 

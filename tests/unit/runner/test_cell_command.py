@@ -51,8 +51,6 @@ def test_cells_in_other_directories_have_one_command_for_which_libvirt_is_asked_
     libvirt = Libvirt()
     one = command(Path("/home/a/runs/1/cells/0"), libvirt, monkeypatch)
     other = command(Path("/mnt/b/runs/2/cells/17"), libvirt, monkeypatch)
-    assert (
-        one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{cell}/empty", "{image}/root"]
-    )
+    assert one == other == ["{qemu}/start", "{cell}/plan", "{fork-aged}/disk-0", "{cell}/empty", "{image}/root"]
     assert libvirt.asked[0] == libvirt.asked[1]
     assert str(guests.ANY_CELL) in libvirt.asked[0] and "/home/a" not in libvirt.asked[0]

@@ -191,9 +191,7 @@ def command_here(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return place / "ran"
 
 
-def test_no_part_of_a_message_of_the_scheduler_runs_a_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_part_of_a_message_of_the_scheduler_runs_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = command_here(tmp_path, monkeypatch)
     command = pickle.dumps(cluster_worker.Command())
     as_dask = Serialized({"serializer": "dask", "type-serialized": command, "sub-header": {}}, [b""])
@@ -371,14 +369,10 @@ def test_a_worker_takes_no_plan_that_could_not_have_been_made(
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
     (tmp_path / "control.ctl").write_text("filesystem ext4\n")
     command = RunOptions(name="aging-ext4", directory=str(tmp_path)).to_plan()
-    command["options"] |= {name: word.format(place=tmp_path) for name, word in words.items()} | {
-        "erase": erase
-    }
+    command["options"] |= {name: word.format(place=tmp_path) for name, word in words.items()} | {"erase": erase}
     shared_plan.write(tmp_path / "plan", plan(command=command))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    assert "agelab: the cells cannot run on other hosts: " in cli.err(
-        "worker", "--cell", "1", tmp_path / "plan"
-    )
+    assert "agelab: the cells cannot run on other hosts: " in cli.err("worker", "--cell", "1", tmp_path / "plan")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
 
 
@@ -409,10 +403,7 @@ def test_a_plan_of_more_cells_than_an_array_takes_is_sent_in_parts(tmp_path: Pat
     text = script.read_text()
     assert "#SBATCH --array=0-999\n" in text
     sent = shared_plan.array_commands(script, 2500)
-    assert (
-        sent == f"for first in $(seq 0 1000 2499); do sbatch {script} $first; done"
-        and f"#   {sent}\n" in text
-    )
+    assert sent == f"for first in $(seq 0 1000 2499); do sbatch {script} $first; done" and f"#   {sent}\n" in text
     for task, first, cell in (("7", "", "7"), ("7", "2000", "2007"), ("500", "2000", "")):
         done = subprocess.run(
             [script, *([first] if first else [])],

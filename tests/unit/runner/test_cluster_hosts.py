@@ -137,9 +137,9 @@ def test_a_certificate_of_another_authority_is_not_trusted_which_one_line_tells(
         for certificates in (strangers, trusting):
             with pytest.raises(HostError) as error, connected(place, certificates):
                 pass
-            assert "\n" not in str(error.value) and "its certificate, or ours, is not trusted: " in str(
-                error.value
-            ), error
+            assert "\n" not in str(error.value) and "its certificate, or ours, is not trusted: " in str(error.value), (
+                error
+            )
         with worker(host, place, "", strangers, tmp_path), connected(place, authority.issue("me")) as cells:
             log = tmp_path / host.address / "log"
             until(lambda: log.read_bytes().count(b"Waiting to connect") > 2, log=log)  # and will for ever

@@ -93,14 +93,8 @@ NO_NUMBERS = ["9" * 5000, "10000", "\N{ARABIC-INDIC DIGIT THREE}", "\N{SUPERSCRI
             (f"deadline {words}\nxfs write 1\n", ":1: deadline <seconds>: a whole number of the guest's")
             for words in ("", "0", "soon", "2000001", "5 6", *(NO_NUMBERS[:1] + NO_NUMBERS[2:]))
         ),
-        *(
-            (f"xfs write {digits}\n", r":1: '.{1,20}' is not a number of repetitions")
-            for digits in NO_NUMBERS
-        ),
-        *(
-            (f"xfs {name} 1\n", f":1: a test cannot be called {name}")
-            for name in ("mount", "Boot", "prepare-1")
-        ),
+        *((f"xfs write {digits}\n", r":1: '.{1,20}' is not a number of repetitions") for digits in NO_NUMBERS),
+        *((f"xfs {name} 1\n", f":1: a test cannot be called {name}") for name in ("mount", "Boot", "prepare-1")),
         ("xfs prepare 1\n", ":1: a test cannot be called prepare"),
     ],
 )
@@ -116,10 +110,7 @@ def test_what_is_no_control_file_is_told_with_its_line(file: Path, text: str, sa
     ("content", "said"),
     [
         (b"\xff\n", "is no text"),
-        *(
-            (f"xfs write {digits} end ok\n".encode(), r"journal\.log:1: '.{1,20}' is no")
-            for digits in NO_NUMBERS
-        ),
+        *((f"xfs write {digits} end ok\n".encode(), r"journal\.log:1: '.{1,20}' is no") for digits in NO_NUMBERS),
     ],
 )
 def test_a_journal_that_is_none_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
@@ -135,9 +126,7 @@ def test_what_has_ended_is_not_run_again(file: Path) -> None:
 
 
 def test_every_error_is_named_with_its_line(file: Path) -> None:
-    file.write_text(
-        "xfs write\nxfs write 0\nminix write 1\nxfs gone 1\nxfs write 1\nxfs write 2\nx/y write 1\n"
-    )
+    file.write_text("xfs write\nxfs write 0\nminix write 1\nxfs gone 1\nxfs write 1\nxfs write 2\nx/y write 1\n")
     with pytest.raises(InputError) as caught:
         control_file.read(file)
     lines = str(caught.value).splitlines()
@@ -261,9 +250,7 @@ def test_a_line_that_was_cut_off_is_not_joined_with_the_next(tmp_path: Path, fil
 def test_no_character_of_a_journal_can_be_cut_in_two(tmp_path: Path, file: Path) -> None:
     """Half of one would make it no text, and nothing could be continued."""
     journal, line = ControlJournal(tmp_path), control_file.read(file).lines[0]
-    journal.end(
-        line, 1, End(status=Status.FAILED, reason="no such file: Zoë ж\U0001f600", host_seconds=1), []
-    )
+    journal.end(line, 1, End(status=Status.FAILED, reason="no such file: Zoë ж\U0001f600", host_seconds=1), [])
     assert journal.path.read_bytes().isascii()
     assert opened(journal, proceed=True) == {("ext3-journal", "Read1", 1): "failed"}
 
@@ -284,9 +271,7 @@ def test_a_journal_that_is_no_file_is_refused_before_anything_is_run(
     else:
         (tmp_path / "mine").touch()
         path.symlink_to("/dev/zero" if kind == "device" else tmp_path / "mine")
-    with pytest.raises(
-        InputError, match=rf"{name} is (not a regular file|a link): a run's notes cannot go there"
-    ):
+    with pytest.raises(InputError, match=rf"{name} is (not a regular file|a link): a run's notes cannot go there"):
         opened(ControlJournal(tmp_path), proceed=proceed)
 
 

@@ -102,9 +102,7 @@ def test_a_modelled_drive_that_there_is_not_is_told_by_reading_the_options() -> 
         ({"portage": 0}, "0 files are not 1 to"),
     ],
 )
-def test_trees_that_a_corpus_has_not_are_told_by_reading_the_options(
-    files: dict[str, int], said: str
-) -> None:
+def test_trees_that_a_corpus_has_not_are_told_by_reading_the_options(files: dict[str, int], said: str) -> None:
     chosen = selection.select("fedorchuk-2008")
     assert chosen.scenario.corpus
     told = {tree: Whole(value=count, origin="estimated") for tree, count in files.items()}

@@ -36,9 +36,7 @@ def test_nothing_is_heard_after_the_budget_has_ended() -> None:
     assert joined.events == [{"event": "looked", "tree": ["a"]}]
 
 
-def test_runs_that_begin_in_the_same_second_lie_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_begin_in_the_same_second_lie_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def ready(*_: object) -> Iterator[Guests]:
         raise Spent

@@ -223,9 +223,7 @@ def test_what_changed_since_its_promise_may_be_old_or_new() -> None:
     made = calls(("write A/foo 0 3", after))
     for content in ("old", "neu", "ol"):
         assert wrong({**BEFORE, "A/foo": file(10, content)}, made) == []
-    assert wrong({path: node for path, node in BEFORE.items() if path != "A/foo"}, made) == [
-        (Wrong.MISSING, "A/foo")
-    ]
+    assert wrong({path: node for path, node in BEFORE.items() if path != "A/foo"}, made) == [(Wrong.MISSING, "A/foo")]
 
 
 def test_a_rename_loses_neither_file() -> None:

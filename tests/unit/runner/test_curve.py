@@ -129,9 +129,7 @@ def test_a_test_of_a_metric_of_ones_own_has_its_output_kept_at_each_point(tmp_pa
     assert then.plan["environment"]["OUTPUT_DISK"] == str(DATA_DISK + 4)
 
     then.output.path.write_bytes(b"7".ljust(PLACE_BYTES, b"\0") + b"8".ljust(PLACE_BYTES, b"\0"))
-    ended = [
-        Sample(step=f"then/{disk}/mine", metric="elapsed", value=1, unit="s") for disk in ("aged", "control")
-    ]
+    ended = [Sample(step=f"then/{disk}/mine", metric="elapsed", value=1, unit="s") for disk in ("aged", "control")]
     printed = outputs(then.steps, WORKLOAD.programs)
     found = list(step_output.samples(then.output.path, printed, WORKLOAD.metrics, 1.0, ended))
     assert [(one.step, one.metric, one.value) for one in found] == [
@@ -143,14 +141,10 @@ def test_a_test_of_a_metric_of_ones_own_has_its_output_kept_at_each_point(tmp_pa
 
 
 @pytest.mark.parametrize(("layout", "most"), [("single", 14), ("raid0", 7)])
-def test_more_points_than_a_guest_has_room_for_are_refused_before_anything_runs(
-    layout: str, most: int
-) -> None:
+def test_more_points_than_a_guest_has_room_for_are_refused_before_anything_runs(layout: str, most: int) -> None:
     [spec] = cells("aging-curve-ext4-profile", layout=layout)
     input_data._check_points(spec, "log", most)
-    with pytest.raises(
-        InputError, match=f"history log has {most + 1} points to be measured at; .* disks of {most}"
-    ):
+    with pytest.raises(InputError, match=f"history log has {most + 1} points to be measured at; .* disks of {most}"):
         input_data._check_points(spec, "log", most + 1)
     early = spec.scenario.model_copy(update={"curve": Curve(step="replay", after=(5,))})
     with pytest.raises(InputError, match="history log has 3 points, scenario aging-curve wants 5"):

@@ -124,9 +124,7 @@ def test_another_program_of_this_user_finds_it_by_its_name_and_none_when_agelab_
         "print(os.popen(f'stat -Lc %s {path}').read(), flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     path = tmp_path / "disk-2"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split(), done.stderr) == (-9, ["5000"], "")
     assert path.is_symlink() and not path.exists()
     DiskFiles().create(disk_of(path, 1))  # the cell begins again

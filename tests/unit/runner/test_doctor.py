@@ -65,9 +65,7 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
     assert not report.virtual_clock
 
 
-def test_without_apt_one_advice_stands_for_all_packages(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_apt_one_advice_stands_for_all_packages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_apt = [*map(probes.probe, probes.TOOLS), probes.other_packages()]
     assert list(probes.one_advice(with_apt)) == with_apt
     monkeypatch.setattr(process, "SEARCH_PATH", str(tmp_path))
@@ -94,16 +92,10 @@ def test_apts_sources_are_told_with_what_they_lack(
     for module in ("agelab.debian.snapshot", "agelab.debian.archive"):
         monkeypatch.setattr(f"{module}.host_suite", lambda: "bookworm")
     found = probes.sources(Store(tmp_path))
-    assert (
-        (found.status, found.required) == (status, False)
-        and fix in found.fix
-        and bool(fix) == bool(found.fix)
-    )
+    assert (found.status, found.required) == (status, False) and fix in found.fix and bool(fix) == bool(found.fix)
 
 
-def test_a_program_that_does_not_start_counts_as_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_program_that_does_not_start_counts_as_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     broken = tmp_path / "xorriso"
     broken.write_text("#!/bin/sh\necho 'cannot load libfoo' >&2\nexit 127\n")
     broken.chmod(0o755)
@@ -139,9 +131,7 @@ def test_the_qemu_of_the_store_is_tried_with_a_machine_of_the_virtual_clock(tmp_
     assert found.status is ProbeStatus.MISSING and "nvdimm' not found" in found.found
 
 
-def test_the_qemu_that_is_told_is_the_one_that_a_run_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_qemu_that_is_told_is_the_one_that_a_run_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "store")
 
     def chosen(version: str) -> BuildRoot:
@@ -265,9 +255,7 @@ def test_a_damaged_store_leaves_kvm_unproven(tmp_path: Path, device: Path) -> No
     (store.all("kernel")[0] / "manifest.json").write_text("{")
     found = finding(store, device)
     assert found.status is ProbeStatus.UNKNOWN
-    assert (
-        "no kernel in the store" in found.found
-    )  # one that is damaged is none: it is made again when it is wanted
+    assert "no kernel in the store" in found.found  # one that is damaged is none: it is made again when it is wanted
 
 
 def test_what_the_processor_is_called() -> None:
@@ -295,13 +283,9 @@ def test_passthrough_wants_an_iommu_and_the_driver(
     assert not found.required
 
 
-@pytest.mark.parametrize(
-    ("available", "status"), [(24_000_000, ProbeStatus.OK), (1_000_000, ProbeStatus.LIMITED)]
-)
+@pytest.mark.parametrize(("available", "status"), [(24_000_000, ProbeStatus.OK), (1_000_000, ProbeStatus.LIMITED)])
 def test_memory(tmp_path: Path, available: int, status: ProbeStatus) -> None:
-    (tmp_path / "meminfo").write_text(
-        f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n"
-    )
+    (tmp_path / "meminfo").write_text(f"MemTotal:       25000000 kB\nMemFree:  1 kB\nMemAvailable:   {available} kB\n")
     assert memory(tmp_path).status is status
 
 
@@ -326,9 +310,7 @@ def test_space_is_looked_up_where_the_store_will_be(
 
 def test_only_what_is_required_and_missing_stops_the_virtual_clock() -> None:
     def report(status: ProbeStatus, required: bool) -> HostReport:
-        return HostReport(
-            findings=(Finding(name="x", status=status, found="", meaning="", required=required),)
-        )
+        return HostReport(findings=(Finding(name="x", status=status, found="", meaning="", required=required),))
 
     assert not report(ProbeStatus.MISSING, True).virtual_clock
     assert report(ProbeStatus.MISSING, False).virtual_clock

@@ -209,9 +209,7 @@ def test_a_real_drive_takes_the_wall_clock() -> None:
 
 
 def test_a_clock_has_so_many_processors_and_times_of_several_in_turns_are_none() -> None:
-    with pytest.raises(
-        InputError, match="--vcpus 5: the virtual clock has 1 to 4 processors, the wall clock"
-    ):
+    with pytest.raises(InputError, match="--vcpus 5: the virtual clock has 1 to 4 processors, the wall clock"):
         RunOptions(name="aging", vcpus=5)
     assert RunOptions(name="aging", vcpus=2).not_timed.startswith("not timed: the clock counts")
     assert not RunOptions(name="aging", clock="wall", vcpus=5).not_timed
@@ -281,9 +279,7 @@ def test_the_guest_switches_swap_on_and_does_not_count_it(
     assert done[2:] == [*made, ["swapon", "/dev/dm-1"]]
 
 
-def test_the_guest_puts_a_disk_together_and_takes_it_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_guest_puts_a_disk_together_and_takes_it_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guest, "DEVICES", tmp_path / "disks")
     monkeypatch.setattr(guest, "MODULES", tmp_path)
     setting = tmp_path / "raid0" / "parameters" / "default_layout"
@@ -322,9 +318,7 @@ def test_the_plan_names_drives_partitions_and_members() -> None:
     assert plan["disks"][0]["members"] == [[0, 0], [1, 0]]
     layers = plan["disks"][0]["layers"]
     assert layers["device"] == "/dev/md{number}" and layers["close"] == [["mdadm", "--stop", "{device}"]]
-    assert {"--chunk=64", "--metadata=1.0", f"--uuid={ARRAY_UUID['making']}", "{members}"} <= {
-        *layers["make"][0]
-    }
+    assert {"--chunk=64", "--metadata=1.0", f"--uuid={ARRAY_UUID['making']}", "{members}"} <= {*layers["make"][0]}
     assert "/dev/disk/under-test" in plan["disks"][0]["mkfs"]
 
 
@@ -349,9 +343,7 @@ def test_a_modelled_drives_cache_and_the_run_seed_reach_the_guest() -> None:
     assert 0 < modelled.disk.cache_bytes < selection.drive(MACHINE.drives[0].drive).cache.kib.value << 10
     assert modelled.memory_mib(CORPUS) >= bare.memory_mib(CORPUS)
     one, other = (made(spec(run_seed=seed, drives=()))["drives"] for seed in (1, 2))
-    differing = {
-        a for a, b in zip(one[0]["settings"].split(), other[0]["settings"].split(), strict=True) if a != b
-    }
+    differing = {a for a, b in zip(one[0]["settings"].split(), other[0]["settings"].split(), strict=True) if a != b}
     assert [word.split("=")[0] for word in differing] == ["phase_ns"]
 
 
@@ -362,9 +354,7 @@ SOLID = "model:samsung-870-evo-500?begins=used"
     ("layout", "name", "reach"),
     [("single", SOLID, True), ("single", OWN, False), ("single", BARE, False), ("raid0", SOLID, False)],
 )
-def test_discards_reach_a_solid_state_drive_with_nothing_above_it(
-    layout: LayoutName, name: str, reach: bool
-) -> None:
+def test_discards_reach_a_solid_state_drive_with_nothing_above_it(layout: LayoutName, name: str, reach: bool) -> None:
     assert laid_out(disk(), layout, "today", [parse(name)]).takes_discards is reach
 
 

@@ -50,9 +50,7 @@ def test_a_step_that_prints_is_followed_by_one_that_keeps_it() -> None:
 
 def test_forks_and_reboots_stay_where_they_are() -> None:
     rebooted = Action(name="again", run="true", caches="reboot", origin="estimated")
-    kept = with_keepers(
-        phase(FIO, FIO.model_copy(update={"name": "two"}), rebooted, forks={0: "a", 1: "b", 3: "c"})
-    )
+    kept = with_keepers(phase(FIO, FIO.model_copy(update={"name": "two"}), rebooted, forks={0: "a", 1: "b", 3: "c"}))
     assert {index: kept.steps[index - 1].name for index in kept.forks if index} == {
         2: "fio.output",
         5: "again",
@@ -167,9 +165,7 @@ def test_what_moved_data_while_the_disk_saw_no_request_is_not_of_this_disk(
     assert len(samples) == 2 and {sample.caveat is not None for sample in samples} == {marked}
 
 
-@pytest.mark.parametrize(
-    ("disk_bytes", "marked"), [(0, True), (4000, True), (512_000, False), (1 << 20, False)]
-)
+@pytest.mark.parametrize(("disk_bytes", "marked"), [(0, True), (4000, True), (512_000, False), (1 << 20, False)])
 def test_what_earlier_steps_left_to_be_written_does_not_hide_that_data_were_elsewhere(
     tmp_path: Path, disk_bytes: int, marked: bool
 ) -> None:
@@ -194,9 +190,7 @@ def test_what_earlier_steps_left_to_be_written_does_not_hide_that_data_were_else
         (b"7" * PLACE_BYTES, "more than the 1 MiB that is kept"),
     ],
 )
-def test_an_output_without_a_number_is_not_measured_and_says_why(
-    tmp_path: Path, text: bytes, said: str
-) -> None:
+def test_an_output_without_a_number_is_not_measured_and_says_why(tmp_path: Path, text: bytes, said: str) -> None:
     [found] = read(tmp_path, with_keepers(phase(MINE)), text)
     assert found.value is None and said in (found.not_measured or "")
     assert (found.step, found.metric, found.unit) == ("mine", "my_ops", "1/s")

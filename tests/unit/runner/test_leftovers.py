@@ -116,10 +116,7 @@ def test_a_number_that_another_process_has_now_is_no_owner() -> None:
     assert not orphans.is_dead(orphans.DAEMON)
     assert orphans.owner_of(1 << 30) is None
     assert (
-        orphans.terminate(
-            [orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")]
-        )
-        == []
+        orphans.terminate([orphans.TaggedProcess(os.getpid(), began, f"{pid}:{int(began) + 1}", "not this one")]) == []
     )
 
 
@@ -141,9 +138,7 @@ def test_nothing_is_left_over_where_nothing_was_killed(store: Store) -> None:
     assert leftovers.finding(store).found == "none"
 
 
-def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_is_not_finished_is_removed_unless_somebody_is_at_work_on_it(store: Store, tmp_path: Path) -> None:
     places = [
         "store/kernel/.k.partial",
         "cache/debs/.agelab.1.partial",
@@ -183,8 +178,7 @@ def test_disks_of_a_run_that_nobody_carries_out_go_and_its_records_stay(store: S
     cell = run.cell_directory(0)
     (cell / "fork-aged").mkdir()
     gone = [
-        cell / name
-        for name in ("disk-2", "aged-disk-2", "fork-aged/disk-0", "results", "initramfs", "map-initramfs")
+        cell / name for name in ("disk-2", "aged-disk-2", "fork-aged/disk-0", "results", "initramfs", "map-initramfs")
     ]
     kept = [cell / name for name in ("events-0.jsonl", "console-0.log", "inputs.json")]
     for path in (*gone, *kept):
@@ -232,9 +226,7 @@ def test_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["answer"]
 
 
-def test_links_in_a_run_of_somebody_else_lead_to_nothing_that_is_removed(
-    store: Store, tmp_path: Path
-) -> None:
+def test_links_in_a_run_of_somebody_else_lead_to_nothing_that_is_removed(store: Store, tmp_path: Path) -> None:
     """Such a run was unpacked into runs/: a lock is made, and disks are removed, there and nowhere else."""
     mine = tmp_path / "mine"
     names = ("0/empty", "0/results", "empty", "1-disk-1", "download.partial")

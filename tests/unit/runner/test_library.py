@@ -172,9 +172,7 @@ def test_the_package_has_five_names() -> None:
 
 def test_a_run_says_how_its_cells_ended_and_under_which_key(home: Path) -> None:
     seeds = range(1, 7)
-    name = aging_runs.make(
-        home, {"ext4": 1.5, "xfs": 1.2}, seeds=seeds, statuses={"ext4": Status.HUNG}, unfinished=1
-    )
+    name = aging_runs.make(home, {"ext4": 1.5, "xfs": 1.2}, seeds=seeds, statuses={"ext4": Status.HUNG}, unfinished=1)
     run = agelab.find(name[:-1])
     key = run.end(0)
     assert key and key.inputs_key

@@ -108,10 +108,7 @@ def hostile(name: str = "aged/extents", kind: bytes = tarfile.REGTYPE, **more: o
         hostile("a b", size=1),
         hostile("-/.hidden", size=1),
         hostile("aged/e\x1b[2J", size=1),
-        hostile("././@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=300)[:512]
-        + b"n" * 300
-        + bytes(212)
-        + hostile(),
+        hostile("././@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=300)[:512] + b"n" * 300 + bytes(212) + hostile(),
         hostile(size=1) + hostile(size=1),
     ],
 )
@@ -144,9 +141,7 @@ def test_free_space_that_cannot_be_read_costs_no_other_figure(tmp_path: Path) ->
     [found] = disk_maps.reader(cell()).read(tmp_path, ["aged"])
     samples = by_metric(maps.samples(found, ("extents", "free_space")))
     assert samples["extents"].value == 2
-    assert samples["free_bytes"].value is None and "debugreiserfs" in (
-        samples["free_bytes"].not_measured or ""
-    )
+    assert samples["free_bytes"].value is None and "debugreiserfs" in (samples["free_bytes"].not_measured or "")
 
 
 def test_what_never_came_back_is_not_measured(tmp_path: Path) -> None:

@@ -52,9 +52,7 @@ def test_options_that_mkfs_takes_are_no_news(tmp_path: Path) -> None:
         ("ext4:-y 7", "mkfs refuses them: mke2fs: invalid option -- 'y'"),
     ],
 )
-def test_an_option_that_mkfs_never_takes_is_one_line_before_any_cell(
-    tmp_path: Path, options: str, said: str
-) -> None:
+def test_an_option_that_mkfs_never_takes_is_one_line_before_any_cell(tmp_path: Path, options: str, said: str) -> None:
     with pytest.raises(InputError) as error:
         tried(tmp_path, options)
     assert said in str(error.value) and "\n" not in str(error.value)
@@ -85,9 +83,7 @@ def test_without_a_matrix_no_mkfs_is_tried(tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "trials").exists()
 
 
-def test_an_mkfs_that_makes_nothing_on_a_file_refuses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_mkfs_that_makes_nothing_on_a_file_refuses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mkfs_trial, "mkfs", lambda spec, made_by: ["false"])
     assert set(tried(tmp_path, "ext4:-b 1000").values()) == {""}
 

@@ -61,9 +61,7 @@ def state(path: Path) -> tuple[int, int, bytes]:
     ],
     ids=" ".join,
 )
-def test_a_verb_writes_to_no_file_that_holds_data(
-    home: Path, backup: Path, words: list[str], cli: Cli
-) -> None:
+def test_a_verb_writes_to_no_file_that_holds_data(home: Path, backup: Path, words: list[str], cli: Cli) -> None:
     before = state(backup)
     said = cli.err(*words, "--disks", f"file:{backup}")
     assert SEEN in said and "nothing was written. To lose all of it, run again with --erase disk-" in said
@@ -86,9 +84,7 @@ def test_a_verb_that_takes_no_real_disk_writes_to_none(home: Path, backup: Path,
     assert state(backup) == before
 
 
-def test_a_control_file_writes_to_no_file_that_holds_data(
-    home: Path, backup: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_control_file_writes_to_no_file_that_holds_data(home: Path, backup: Path, tmp_path: Path, cli: Cli) -> None:
     before = state(backup)
     control = tmp_path / "mine" / "control.ctl"
     control.parent.mkdir()
@@ -106,9 +102,7 @@ def test_the_library_writes_to_no_file_that_holds_data(home: Path, backup: Path)
     assert state(backup) == before
 
 
-def test_a_bisect_writes_to_no_file_that_holds_data(
-    home: Path, backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bisect_writes_to_no_file_that_holds_data(home: Path, backup: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = state(backup)
     words: dict[str, Any] = {"disks": f"file:{backup}", "jobs": 1}
     directory = simulated_bisect.asked(Store(home), planted(3), name="aging-ext4", words=words)

@@ -106,9 +106,7 @@ def test_the_secret_is_its_owners_alone_and_stays_what_it_is(tmp_path: Path) -> 
     shared.mkdir()
     shared.chmod(0o775)
     ended(shared)
-    assert (shared / own.SECRET).stat().st_mode & 0o777 == 0o660, (
-        "who may write the store may read its secret"
-    )
+    assert (shared / own.SECRET).stat().st_mode & 0o777 == 0o660, "who may write the store may read its secret"
     path.write_bytes(b"cut")
     assert answer(tmp_path, []) is None
     ended(tmp_path, 3.5)
@@ -124,9 +122,7 @@ def test_how_long_cells_take_is_known_from_this_stores_own(tmp_path: Path) -> No
         run = run_builder.begin(tmp_path / home, [run_builder.cell()], **words)
         run_builder.end(run, 0, host_seconds=seconds)
     theirs = run_lookup.all_runs(tmp_path / "theirs/runs")[0]
-    copied(
-        RunDirectory(theirs.path.rename(theirs.path.with_name("20990101-000000-aging"))), tmp_path / "mine"
-    )
+    copied(RunDirectory(theirs.path.rename(theirs.path.with_name("20990101-000000-aging"))), tmp_path / "mine")
     now = run_builder.begin(tmp_path / "mine", [run_builder.cell()], **words)
     assert [end.host_seconds for _, end in recent_cells(now)] == [7.0]
 
@@ -213,9 +209,7 @@ def test_a_bisect_of_another_store_is_not_gone_on_with(
         assert "was not begun in this store" in cli.err("bisect", "--continue", name)
 
 
-def test_two_runs_of_one_name_are_not_put_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
-) -> None:
+def test_two_runs_of_one_name_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli) -> None:
     run = ended(tmp_path / "mine")
     shutil.copytree(run.path, tmp_path / run.path.name)
     monkeypatch.setenv("AGELAB_HOME", str(tmp_path / "mine"))
@@ -223,9 +217,7 @@ def test_two_runs_of_one_name_are_not_put_together(
     assert main(["export", "latest", str(run.path)]) == 0, "one run, named twice"
 
 
-def test_a_strangers_run_does_not_say_what_may_be_erased(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_strangers_run_does_not_say_what_may_be_erased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[RunOptions] = []
     monkeypatch.setattr(resume, "execute", lambda options, run: seen.append(options))
     words = {"disks": "block:/dev/nowhere", "erase": "SERIAL"}

@@ -65,9 +65,7 @@ def prepared(options: RunOptions, debs: Sequence[Path], without: str, place: Pat
 @pytest.mark.parametrize(
     "absent", ["e2fsprogs", f"linux-image-{RELEASE}", HEADERS, "make", "qemu-system-x86", "gcc", "packer"]
 )
-def test_what_a_snapshot_lacks_is_told_before_anything_is_made(
-    absent: str, debs: list[Path], tmp_path: Path
-) -> None:
+def test_what_a_snapshot_lacks_is_told_before_anything_is_made(absent: str, debs: list[Path], tmp_path: Path) -> None:
     told = "no kernel 'debian:6.1' in Debian's suites" if "image" in absent else absent
     with pytest.raises(AgelabError, match=told):
         prepared(OPTIONS, debs, absent, tmp_path)

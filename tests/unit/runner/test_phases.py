@@ -79,8 +79,7 @@ def test_a_fork_is_neither_made_anew_nor_named_like_the_control() -> None:
     plans = {name: guest_plan(spec(), CORPUS, phase) for name, phase in found.items()}
     assert plans["aged"]["disks"][0]["mkfs"] is None
     uuids = [
-        next(word for word in plans[name]["disks"][0]["mkfs"] if "6167656c" in word)
-        for name in ("making", "control")
+        next(word for word in plans[name]["disks"][0]["mkfs"] if "6167656c" in word) for name in ("making", "control")
     ]
     assert uuids[0] != uuids[1]
 

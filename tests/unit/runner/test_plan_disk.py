@@ -31,9 +31,7 @@ def test_the_harness_takes_what_was_written_and_erases_the_secret(tmp_path: Path
 
 
 def test_equal_content_gives_equal_bytes() -> None:
-    assert host.plan_archive(b"{}", PROGRAMS, MODULES) == host.plan_archive(
-        b"{}", dict(PROGRAMS), dict(MODULES)
-    )
+    assert host.plan_archive(b"{}", PROGRAMS, MODULES) == host.plan_archive(b"{}", dict(PROGRAMS), dict(MODULES))
 
 
 def test_more_than_the_disk_holds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,9 +42,7 @@ def test_more_than_the_disk_holds_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_module_that_is_not_optional_and_not_taken_is_named(tmp_path: Path) -> None:
     disk = tmp_path / "plan"
-    host.write_plan_disk(
-        disk, b"", host.plan_archive(b"{}", {}, {"broken": ModuleFile(b"no module", optional=False)})
-    )
+    host.write_plan_disk(disk, b"", host.plan_archive(b"{}", {}, {"broken": ModuleFile(b"no module", optional=False)}))
     guest.take(disk, tmp_path)
     with pytest.raises(OSError, match=r"the kernel refuses the module broken\.ko"):
         guest.insert_modules(tmp_path)
@@ -101,9 +97,7 @@ def unpacked(where: Path, packed: bytes) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whatever_its_files_are_called_each_gets_to_its_own_place_and_no_other(
-    tmp_path: Path, seed: int
-) -> None:
+def test_whatever_its_files_are_called_each_gets_to_its_own_place_and_no_other(tmp_path: Path, seed: int) -> None:
     drawn = random.Random(seed)
 
     def name() -> str:

@@ -208,9 +208,7 @@ class Lost(Exception):
     """The cell has failed."""
 
 
-def recovered(
-    tmp_path: Path, *, first: bool, mounts: Sequence[int], repair: str = "repair"
-) -> tuple[list[str], Heard]:
+def recovered(tmp_path: Path, *, first: bool, mounts: Sequence[int], repair: str = "repair") -> tuple[list[str], Heard]:
     """Return the commands that ran, in order, where the mounts have these exit statuses."""
     ran: list[str] = []
     answers = iter(mounts)
@@ -255,9 +253,7 @@ def test_what_has_no_journal_or_cannot_be_mounted_is_repaired_before(tmp_path: P
 @pytest.mark.parametrize(
     ("first", "mounts", "repair"), [(True, [32, 32], "fix"), (False, [32, 32], "fix"), (False, [32], "")]
 )
-def test_what_no_repair_brings_back_fails_the_cell(
-    tmp_path: Path, first: bool, mounts: list[int], repair: str
-) -> None:
+def test_what_no_repair_brings_back_fails_the_cell(tmp_path: Path, first: bool, mounts: list[int], repair: str) -> None:
     with pytest.raises(Lost, match="mounting what the power cut and a repair have left"):
         recovered(tmp_path, first=first, mounts=mounts, repair=repair)
 

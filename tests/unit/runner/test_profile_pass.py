@@ -38,18 +38,14 @@ def carried_out(
         heard.ended = None if reboots else HUNG if profiled and boot.name == failing else OK
         if profiled:
             disk = boot.disks[int(boot.plan["environment"][SAMPLES_VARIABLE]) - 3].path
-            assert "samples" in disk.name and all(
-                "step-profile" in step["run"] for step in boot.plan["steps"]
-            )
+            assert "samples" in disk.name and all("step-profile" in step["run"] for step in boot.plan["steps"])
             with disk.open("r+b") as file:
                 file.write(log(boot))
 
     run = run_builder.begin(home, run_builder.cells(("reiserfs",)))
     modules = SimpleNamespace(closure=lambda names: ())
     kernel = SimpleNamespace(modules=modules, release="6.1", version="6.1-1", key="k")
-    image = SimpleNamespace(
-        kernel=kernel, content="c", proof={("reiserfs", "period"): SimpleNamespace(status="ok")}
-    )
+    image = SimpleNamespace(kernel=kernel, content="c", proof={("reiserfs", "period"): SimpleNamespace(status="ok")})
     guest = partial(ScriptedGuest, says=says, kernel_log="", booted=[])
     launcher = guest(run.cell_directory(0), spec(), CORPUS, run_guests(image, home), None, {})
     program = home / "step-profile"
@@ -63,9 +59,7 @@ def carried_out(
 def copied(boot: Boot) -> bytes:
     """The log of the plan's first step."""
     first = boot.plan["steps"][0]
-    step = made.step(
-        made.sampled(5, [made.COPY, made.READ]), name=first["name"], repetition=first["repetition"]
-    )
+    step = made.step(made.sampled(5, [made.COPY, made.READ]), name=first["name"], repetition=first["repetition"])
     return made.log(step).read()
 
 
@@ -94,8 +88,6 @@ def test_a_profile_that_fails_leaves_the_cell_as_it_is(tmp_path: Path) -> None:
         (lambda boot: made.log(made.step(symbols=None)).read(), "no symbols of the kernel"),
     ],
 )
-def test_a_log_that_no_profiler_has_written_fails_the_profile_alone(
-    tmp_path: Path, log: Logs, why: str
-) -> None:
+def test_a_log_that_no_profiler_has_written_fails_the_profile_alone(tmp_path: Path, log: Logs, why: str) -> None:
     end, found, _ = carried_out(tmp_path, log)
     assert end.status is Status.OK and found and found.status is Status.FAILED and why in (found.reason or "")

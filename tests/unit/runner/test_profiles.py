@@ -38,11 +38,7 @@ def test_a_difference_is_shown_to_another_step_and_to_another_run(home: Path, cl
     first = profiled(home, kernel="5.10")
     second = profiled(home, kernel="6.12", steps=(("copy", 1, "cp;copy 3\n"), ("copy", 2, "cp;other 9\n")))
     shown = cli.out("profile", first.name, "aged/read", "--against-step", "control/read")
-    assert (
-        "+30 +41.7" in shown
-        and "ext4_walk_[ext4]" in shown
-        and "all functions: +28 samples, +38.9 %" in shown
-    )
+    assert "+30 +41.7" in shown and "ext4_walk_[ext4]" in shown and "all functions: +28 samples, +38.9 %" in shown
     found = json.loads(cli.out("profile", second.name, "copy", "--against", first.name, "--json"))
     assert found["changes"] == [
         {"function": "other", "before": 0, "after": 9}, {"function": "copy", "before": 7, "after": 3}

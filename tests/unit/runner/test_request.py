@@ -42,9 +42,7 @@ SMALL = str(Path(__file__).parents[2] / "vm" / "small.toml")
         ),
     ],
 )
-def test_what_does_not_go_together_is_refused(
-    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_go_together_is_refused(words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "run_request", None)
     with pytest.raises(InputError, match=said):
         CliRunner().invoke(run, words, catch_exceptions=False)
@@ -123,12 +121,8 @@ def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.Mon
         "agelab.cli.run.execute_kernels",
         lambda *_: {"debian:6.1": "run", "debian:5.10": DoesNotBoot("no word")},
     )
-    monkeypatch.setattr(
-        "agelab.cli.sweep.print_finished_sweep", lambda runs, unfit: told.extend((*runs, *unfit))
-    )
-    done = CliRunner().invoke(
-        run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False
-    )
+    monkeypatch.setattr("agelab.cli.sweep.print_finished_sweep", lambda runs, unfit: told.extend((*runs, *unfit)))
+    done = CliRunner().invoke(run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False)
     assert done.return_value == 1
     assert told[0] == "run" and str(told[1]) == "('debian:5.10', DoesNotBoot('no word'))"
 

@@ -84,9 +84,7 @@ def test_a_real_disk_of_a_plan_is_written_to_only_where_the_command_line_names_i
         CliRunner().invoke(resume, ["latest", "--disks", "file:/other"], catch_exceptions=False)
     paste = shlex.split(refused.value.hint.partition(": ")[2])
     assert paste == ["agelab", "resume", run.name, "--disks", f"file:{notes}?cache=none&aio=native"]
-    with pytest.raises(
-        InputError, match="holds data: 'notes' at byte 0"
-    ):  # whatever the plan says of erasing it
+    with pytest.raises(InputError, match="holds data: 'notes' at byte 0"):  # whatever the plan says of erasing it
         CliRunner().invoke(resume, paste[2:], catch_exceptions=False)
     asked: list[RunOptions] = []
 
@@ -158,9 +156,7 @@ def test_a_run_that_has_ended_is_shown_and_nothing_runs(run: RunDirectory) -> No
 
 
 @pytest.mark.parametrize("name", ["lock", "samples.jsonl", "cells", "cells/0"])
-def test_a_run_with_links_of_somebody_else_is_not_written_to(
-    run: RunDirectory, tmp_path: Path, name: str
-) -> None:
+def test_a_run_with_links_of_somebody_else_is_not_written_to(run: RunDirectory, tmp_path: Path, name: str) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "notes").write_text("no newline at its end")

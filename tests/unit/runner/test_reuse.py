@@ -157,9 +157,7 @@ def test_what_a_worker_knew_is_reused_and_what_it_ran_is_not(tmp_path: Path) -> 
         ("plan.json", "damaged"),
     ],
 )
-def test_a_damaged_cell_is_passed_over_for_an_older_one_and_told(
-    tmp_path: Path, broken: str, why: str
-) -> None:
+def test_a_damaged_cell_is_passed_over_for_an_older_one_and_told(tmp_path: Path, broken: str, why: str) -> None:
     older, newer = ended(tmp_path), ended(tmp_path)
     path = newer.path / broken
     if path.suffix == ".gz":

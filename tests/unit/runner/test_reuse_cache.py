@@ -109,14 +109,10 @@ def test_a_cell_comes_back_from_a_directory_as_it_went_in(empty: Path, tmp_path:
         assert path.read_bytes() == before.map_places(maps)[name].read_bytes()
     assert _entry(shared).is_file()
     for path in shared.glob("cas/*/*"):
-        assert (
-            path.name == hashlib.sha256(path.read_bytes()).hexdigest() and path.parent.name == path.name[:2]
-        )
+        assert path.name == hashlib.sha256(path.read_bytes()).hexdigest() and path.parent.name == path.name[:2]
 
 
-def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(
-    empty: Path, tmp_path: Path
-) -> None:
+def test_what_its_steps_printed_comes_back_and_nothing_outside_of_the_directory(empty: Path, tmp_path: Path) -> None:
     shared, there = empty, tmp_path / "there"
     cell, directory = a_cell(tmp_path)
     (directory / "fio-1.output").write_bytes(b"printed")
@@ -152,9 +148,7 @@ def test_nothing_in_a_cache_is_written_twice(shared: Path, tmp_path: Path) -> No
 def test_two_writers_at_once_leave_one_whole_entry(empty: Path, tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     writers = [
-        threading.Thread(
-            target=EndedCells(NO_RUNS, print, DirectoryPlace(empty)).share, args=(KEY, cell, maps)
-        )
+        threading.Thread(target=EndedCells(NO_RUNS, print, DirectoryPlace(empty)).share, args=(KEY, cell, maps))
         for _ in range(8)
     ]
     for writer in writers:
@@ -250,9 +244,7 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "no digest": (_edited(lambda found: found["end"].update(digest=None)), "no digest"),
     "a map in the place of a directory": (
-        _edited(
-            lambda found: found["end"].update(_with_maps(found, {"aged": "0" * 64, "aged.gz/free": "1" * 64}))
-        ),
+        _edited(lambda found: found["end"].update(_with_maps(found, {"aged": "0" * 64, "aged.gz/free": "1" * 64}))),
         "names no maps/aged.gz",
     ),
     "NaN": (lambda data: data.replace(b'"value":1.5', b'"value":NaN'), "its list: 'manifest.samples"),
@@ -288,9 +280,7 @@ def _not_beside_each_other(shared: Path) -> None:
 def _of_other_size(shared: Path) -> None:
     _relist(
         shared,
-        lambda files: files.update(
-            {name: file.model_copy(update={"size": 1}) for name, file in files.items()}
-        ),
+        lambda files: files.update({name: file.model_copy(update={"size": 1}) for name, file in files.items()}),
     )
 
 
@@ -318,9 +308,7 @@ def _pipe(shared: Path) -> None:
         (_pipe, "pipe"),
     ],
 )
-def test_what_cannot_be_an_entry_is_told_and_not_used(
-    shared: Path, harm: Callable[[Path], None], why: str
-) -> None:
+def test_what_cannot_be_an_entry_is_told_and_not_used(shared: Path, harm: Callable[[Path], None], why: str) -> None:
     harm(shared)
     assert why in refusal(shared)
 
@@ -359,9 +347,7 @@ def test_maps_are_not_unpacked_without_end(shared: Path, monkeypatch: pytest.Mon
     assert "cannot be unpacked" in refusal(shared)
 
 
-def test_the_files_of_a_cell_are_not_fetched_without_end(
-    shared: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_files_of_a_cell_are_not_fetched_without_end(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ended_cells, "MOST_BYTES", 1 << 20)
     more = {f"outputs/{number}.output": PackedFile(sha256="0" * 64, size=2000) for number in range(900)}
     _relist(shared, lambda files: files.update(more))
@@ -437,9 +423,7 @@ def test_a_cell_comes_back_from_a_server_as_it_went_in(tmp_path: Path) -> None:
     cell, maps = a_cell(tmp_path)
     with server(_keeps) as there:
         EndedCells(NO_RUNS, print, HttpPlace(url(there) + "/some/path/")).share(KEY, cell, maps)
-        assert [path for method, path in there.asked if method == "PUT"][
-            -1
-        ] == f"/some/path/ac/{entry_name(KEY)}"
+        assert [path for method, path in there.asked if method == "PUT"][-1] == f"/some/path/ac/{entry_name(KEY)}"
         said: list[str] = []
         assert restored(HttpPlace(url(there) + "/some/path"), tmp_path / "there", said) and not said
         there.asked.clear()
@@ -477,9 +461,7 @@ UNUSABLE: dict[str, tuple[Callable[[_Handler], None], str]] = {
     "an endless body": (_endlessly, "more than"),
     "no HTTP": (lambda handler: (handler.wfile.write(b"SSH-2.0-OpenSSH\r\n\r\n") and None) or None, ""),
     "a cut body": (
-        lambda handler: (
-            (handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nx") and None) or None
-        ),
+        lambda handler: (handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\nx") and None) or None,
         "",
     ),
 }
@@ -494,9 +476,7 @@ def test_a_server_that_is_of_no_use_is_told_once_and_the_run_goes_on(
     cell, maps = a_cell(tmp_path)
     said: list[str] = []
     with server(answer) as there:
-        found = EndedCells(
-            NO_RUNS, said.append, HttpPlace(url(there, "user:secret@"), silence=0.5, patience=1.0)
-        )
+        found = EndedCells(NO_RUNS, said.append, HttpPlace(url(there, "user:secret@"), silence=0.5, patience=1.0))
         assert found.restore(KEY, tmp_path / "there") is None
         asked = len(there.asked)
         assert found.restore(KEY, tmp_path / "there") is None
@@ -564,9 +544,7 @@ def test_certificates_that_cannot_be_read_are_refused(
         HttpPlace("https://127.0.0.1")
 
 
-def test_server_and_client_know_each_other_by_certificates(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_and_client_know_each_other_by_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cert, key = str(tmp_path / "cert"), str(tmp_path / "key")
     made = [
         "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
@@ -603,9 +581,7 @@ def test_what_a_cache_cannot_do_does_not_reach_a_caller() -> None:
 # ---- a run with a cache ----
 
 
-def test_a_cell_that_one_machine_ran_is_reused_by_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_that_one_machine_ran_is_reused_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from agelab.runner.plan import cell_inputs
 
     monkeypatch.setattr(cell_inputs, "collect", lambda *_: INPUTS)

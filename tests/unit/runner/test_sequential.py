@@ -35,9 +35,7 @@ class GrowingRun:
         self.looks: list[int] = []
         self.seconds: Seconds = lambda variant, seed: 10.0
 
-    def run(
-        self, options: RunOptions, store: Store, progress: object, *, begun: RunDirectory | None
-    ) -> RunDirectory:
+    def run(self, options: RunOptions, store: Store, progress: object, *, begun: RunDirectory | None) -> RunDirectory:
         self.looks.append(len(options.seeds))
         before = begun.plan().cells if begun else ()
         there = {cell.name for cell in before}
@@ -80,10 +78,7 @@ def test_what_is_clear_is_decided_at_the_first_look(growing: GrowingRun) -> None
         "worst is btrfs, distinguishable from each of the 2 others on this one set of files"
     )
     assert outcome(growing, asked("best:copy:elapsed")).decision.said.startswith("best is ext4")
-    assert (
-        "xfs against ext4: 1.997 times, slower"
-        in outcome(growing, asked("ext4:xfs:copy:elapsed")).decision.said
-    )
+    assert "xfs against ext4: 1.997 times, slower" in outcome(growing, asked("ext4:xfs:copy:elapsed")).decision.said
 
 
 def test_seeds_are_added_to_one_run_until_it_is_decided(growing: GrowingRun) -> None:
@@ -104,9 +99,7 @@ def test_it_ends_after_twenty_seeds(growing: GrowingRun) -> None:
     assert not found.decision.decided and found.ended == "20 run seeds are the most that are added"
 
 
-def test_a_budget_adds_no_seeds_that_would_end_later(
-    growing: GrowingRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_budget_adds_no_seeds_that_would_end_later(growing: GrowingRun, monkeypatch: pytest.MonkeyPatch) -> None:
     growing.seconds = lambda variant, seed: 10 + (seed * 7 + len(variant)) % 5
     clock = iter(range(0, 10_000, 600))
     monkeypatch.setattr("agelab.runner.sequential.time", SimpleNamespace(monotonic=lambda: next(clock)))

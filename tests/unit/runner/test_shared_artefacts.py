@@ -122,9 +122,7 @@ def test_an_identity_takes_no_file_of_the_artefact(tmp_path: Path, cache: Path) 
     assert machine.store.identity("kernel", {**INPUTS, "version": "6.2"}) is None
 
 
-def test_what_is_there_is_not_written_again_and_what_lacks_is_put_from_the_store(
-    tmp_path: Path, cache: Path
-) -> None:
+def test_what_is_there_is_not_written_again_and_what_lacks_is_put_from_the_store(tmp_path: Path, cache: Path) -> None:
     before = files_of(cache)
     Machine(tmp_path / "first", cache).kernel(refuse)
     assert files_of(cache) == before
@@ -277,9 +275,7 @@ class Gone(DirectoryPlace):
 
 
 @pytest.mark.parametrize("left", [0, 1, 2])
-def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(
-    tmp_path: Path, cache: Path, left: int
-) -> None:
+def test_a_cache_that_goes_away_is_told_once_and_not_asked_again(tmp_path: Path, cache: Path, left: int) -> None:
     blobs = Gone(cache, left)
     machine = Machine(tmp_path / "second", cache, blobs)
     assert not machine.kernel().damage()
@@ -300,9 +296,7 @@ def test_the_guests_tools_of_the_cache_need_no_compiler(tmp_path: Path) -> None:
 
     def store(home: str) -> Store:
         blobs = DirectoryPlace(tmp_path / "cache")
-        return Store(
-            tmp_path / home, resolutions=resolutions, shared=CachedArtefacts(lambda line: None, blobs)
-        )
+        return Store(tmp_path / home, resolutions=resolutions, shared=CachedArtefacts(lambda line: None, blobs))
 
     (tmp_path / "cache").mkdir()
     first, inputs = store("first"), []

@@ -57,9 +57,7 @@ def kept(store: Store, tmp_path: Path) -> StoredDisk:
     return stored_disk.save(store, INPUTS, recipe(), [image(tmp_path / "disk-2")], [SAMPLE])
 
 
-def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(
-    kept: StoredDisk, tmp_path: Path
-) -> None:
+def test_what_is_kept_is_the_content_without_its_zeros_and_the_samples(kept: StoredDisk, tmp_path: Path) -> None:
     [member] = kept.members
     assert member.stat().st_size == SLOT_BYTES[0]
     assert content_hash(member, SIZE) == content_hash(tmp_path / "disk-2")
@@ -206,11 +204,7 @@ def test_a_lost_file_is_damage(kept: StoredDisk) -> None:
 
 
 def test_a_disk_is_found_by_how_its_key_begins(kept: StoredDisk, store: Store) -> None:
-    assert (
-        stored_disk.find(store, kept.key[:8]).key
-        == stored_disk.find(store, f"sha256:{kept.key}").key
-        == kept.key
-    )
+    assert stored_disk.find(store, kept.key[:8]).key == stored_disk.find(store, f"sha256:{kept.key}").key == kept.key
     with pytest.raises(InputError, match="no stored disk"):
         stored_disk.find(store, "zzz")
     for nothing in ("", "sha256:"):  # as of a variable that is not set
@@ -224,9 +218,7 @@ def test_without_any_it_says_how_to_make_one(tmp_path: Path) -> None:
     assert "agelab age" in error.value.hint
 
 
-def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(
-    kept: StoredDisk, tmp_path: Path
-) -> None:
+def test_export_writes_the_image_and_its_recipe_and_nothing_over_anything(kept: StoredDisk, tmp_path: Path) -> None:
     target = tmp_path / "out.img"
     written = stored_disk.export(kept, target, "raw")
     assert written == [target, tmp_path / "out.img.recipe.json"]
@@ -246,9 +238,7 @@ def test_a_qcow2_image_comes_back_as_it_went(store: Store, tmp_path: Path) -> No
     target = tmp_path / "out.qcow2"
     stored_disk.export(kept, target, "qcow2")
     assert target.read_bytes()[:4] == b"QFI\xfb"
-    back = disk_import.import_images(
-        store, [target], "ext4", "single", "today", "agelab disk import out.qcow2"
-    )
+    back = disk_import.import_images(store, [target], "ext4", "single", "today", "agelab disk import out.qcow2")
     assert content_hash(back.members[0]) == content_hash(kept.members[0])
     assert back.key != kept.key and back.recipe.scenario is None and back.samples() == []
 
@@ -263,9 +253,7 @@ def test_an_odd_size_is_filled_up_with_zeros(store: Store, tmp_path: Path) -> No
     assert content_hash(taken.members[0], 4 * MIB) == plainly_hashed(whole)
 
 
-def test_a_disk_of_an_earlier_agelab_is_refused_for_a_run_and_can_be_exported(
-    kept: StoredDisk, tmp_path: Path
-) -> None:
+def test_a_disk_of_an_earlier_agelab_is_refused_for_a_run_and_can_be_exported(kept: StoredDisk, tmp_path: Path) -> None:
     kept.require_slots()
     os.truncate(kept.members[0], SIZE)
     with pytest.raises(InputError, match="is of an earlier agelab") as raised:
@@ -285,15 +273,11 @@ def test_a_file_that_holds_another_filesystem_or_none_is_not_taken_in(store: Sto
         disk_import.import_images(store, [image, image], "xfs", "raid0", "today", "x")
     assert not stored_disk.list_disks(store)
     # One driver serves them all.
-    assert (
-        disk_import.import_images(store, [image], "ext2", "single", "today", "x").recipe.filesystem == "ext2"
-    )
+    assert disk_import.import_images(store, [image], "ext2", "single", "today", "x").recipe.filesystem == "ext2"
 
 
 @pytest.mark.parametrize("name", ["btrfs", "xfs"])
-def test_an_image_of_the_filesystem_that_is_named_is_taken_in(
-    store: Store, tmp_path: Path, name: str
-) -> None:
+def test_an_image_of_the_filesystem_that_is_named_is_taken_in(store: Store, tmp_path: Path, name: str) -> None:
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(400 * MIB)
@@ -319,9 +303,7 @@ def test_the_verbs(kept: StoredDisk, store: Store, monkeypatch: pytest.MonkeyPat
     runner = CliRunner()
     listed = runner.invoke(agelab, ["list", "disks"]).output
     assert kept.key[:12] in listed and "aging-ext4, quick" in listed
-    assert (
-        json.loads(runner.invoke(agelab, ["list", "disks", "--json"]).output)["disks"][0]["key"] == kept.key
-    )
+    assert json.loads(runner.invoke(agelab, ["list", "disks", "--json"]).output)["disks"][0]["key"] == kept.key
     assert "verified: it is what was stored" in runner.invoke(command, ["show", kept.key[:6]]).output
     target = tmp_path / "x.img"
     assert str(target) in runner.invoke(command, ["export", kept.key, str(target)]).output
@@ -337,7 +319,5 @@ def test_an_exported_filesystem_can_be_mounted(store: Store, tmp_path: Path) -> 
     process.run(["mke2fs", "-q", "-F", "-t", "ext4", str(disk)])
     found = stored_disk.save(store, {"x": 1}, recipe(), [disk], [])
     stored_disk.export(found, tmp_path / "out.img", "raw")
-    check = subprocess.run(
-        ["e2fsck", "-f", "-n", str(tmp_path / "out.img")], capture_output=True, check=False
-    )
+    check = subprocess.run(["e2fsck", "-f", "-n", str(tmp_path / "out.img")], capture_output=True, check=False)
     assert check.returncode == 0, check.stderr

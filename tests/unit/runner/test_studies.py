@@ -84,9 +84,7 @@ def test_a_variant_has_the_machine_and_the_drive_of_the_study_unless_another_is_
 def test_the_filesystem_beside_shares_the_drive_and_not_the_name() -> None:
     [cell] = cells("fedorchuk-2008-xfs", layout="single")
     [drive] = cell.disk.drives
-    assert (
-        cell.disk.companion == (0, 1) and cell.disk.companion_place == 1 and cell.disk.member_places == (0,)
-    )
+    assert cell.disk.companion == (0, 1) and cell.disk.companion_place == 1 and cell.disk.member_places == (0,)
     assert drive.partitions[1].first < drive.partitions[0].first
     [array] = cells("fedorchuk-2008-xfs", layout="raid0")
     assert array.disk.members == ((0, 0), (1, 0)) and array.disk.companion == (0, 1)
@@ -179,9 +177,7 @@ def test_calls_that_wait_for_a_process_are_set_apart_from_the_others_shares() ->
         "strace/write/read": (None, "no call took any time"),
     }
     console = Console(width=80, record=True, file=io.StringIO())
-    print_blocks(
-        syscalls_blocks([*samples, *syscall_shares(samples), *_calls("strace/read1", poll=0.001)]), console
-    )
+    print_blocks(syscalls_blocks([*samples, *syscall_shares(samples), *_calls("strace/read1", poll=0.001)]), console)
     lines = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert lines[1:6] == [
         "strace/read1, 20.000000 s in all",

@@ -96,9 +96,7 @@ def begun(
     **said: Any,
 ) -> RunDirectory:
     command = RunOptions(name="aging", directory="/", **said).to_plan()
-    run = run_builder.begin(
-        home, [cell(variant).model_copy(update={"layout": layout})], scale=scale, command=command
-    )
+    run = run_builder.begin(home, [cell(variant).model_copy(update={"layout": layout})], scale=scale, command=command)
     if seconds is not None:
         run_builder.end(run, 0, host_seconds=seconds)
     return run

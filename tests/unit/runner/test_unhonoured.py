@@ -18,9 +18,7 @@ ALONE = {"name": "a", "program": "fio", "origin": "estimated"}
 RUN = {"name": "rm", "run": "rm -rf x", "origin": "estimated"}
 
 
-def planned(
-    directory: Path, *steps: dict[str, Any], variants: list[dict[str, Any]], **more: Any
-) -> list[CellSpec]:
+def planned(directory: Path, *steps: dict[str, Any], variants: list[dict[str, Any]], **more: Any) -> list[CellSpec]:
     chosen(directory, *steps, variants=variants, **more)
     return cells(str(directory / "ten-lines.toml"))
 

@@ -251,9 +251,7 @@ def test_a_parameter_that_is_a_time_is_the_machine_s(kernel: Kernel) -> None:
     ("wanted", "factor", "latency"),
     [(None, 1.0, "75000"), (None, 0.5, "150000"), (2000, 0.5, "4000"), (0, 0.5, "0")],
 )
-def test_throttling_takes_the_machine_s_time(
-    kernel: Kernel, wanted: int | None, factor: float, latency: str
-) -> None:
+def test_throttling_takes_the_machine_s_time(kernel: Kernel, wanted: int | None, factor: float, latency: str) -> None:
     kernel.set_up(replace(PLAIN, writeback_throttle_us=wanted), factor)
     assert kernel.has("wbt_lat_usec") == latency
 

@@ -91,9 +91,7 @@ def test_a_drive_says_what_its_figures_rest_on(drive: Drive) -> None:
     assert drive == selection.drive(drive.name)
     said = " ".join(f"({figure.source}) {figure.note}" for _, figure in drive.figures())
     assert [key for key in drive.sources if f"({key})" not in said] == []
-    assert [
-        place for place, figure in drive.figures() if figure.origin != "published" and not figure.note
-    ] == []
+    assert [place for place, figure in drive.figures() if figure.origin != "published" and not figure.note] == []
 
 
 @each_drive
@@ -169,9 +167,7 @@ def test_a_dilation_that_no_timer_survives_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pentium4-2800.toml"
     path.write_text(text.replace("shift = 0", "shift = 5"))
     stands_for = re.escape(f"{round(selection.machine('pentium4-2800').instruction_ns / 32, 6):g}")
-    with pytest.raises(
-        InputError, match=rf"shift is 5: .* stand for {stands_for} s\. .* the nearest shift is 0"
-    ):
+    with pytest.raises(InputError, match=rf"shift is 5: .* stand for {stands_for} s\. .* the nearest shift is 0"):
         toml_files.read(path, Machine)
     path.write_text(text.replace("shift = 0", "shift = 1"))
     one, other = toml_files.read(path, Machine), selection.machine("pentium4-2800")
@@ -187,9 +183,7 @@ def test_a_machines_swap_is_on_one_of_its_drives(tmp_path: Path) -> None:
         toml_files.read(path, Machine)
 
 
-def test_a_file_that_calls_itself_by_another_name_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_calls_itself_by_another_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "drives").mkdir()
     (tmp_path / "drives" / "other.toml").write_text(example())
     monkeypatch.setattr(toml_files, "SCENARIOS", tmp_path)

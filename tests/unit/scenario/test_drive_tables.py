@@ -103,9 +103,7 @@ def test_a_segment_may_be_smaller_than_a_request() -> None:
     """As in drives of the nineties."""
     drive = made(cache={"kib": 96, "segments": 3, "read_ahead_kib": 32})
     assert geometry.write_cache_bytes(drive) == 64 << 10
-    assert (
-        geometry.write_cache_bytes(made(cache={"kib": 96, "segments": 1, "read_ahead_kib": 32})) == 96 << 10
-    )
+    assert geometry.write_cache_bytes(made(cache={"kib": 96, "segments": 1, "read_ahead_kib": 32})) == 96 << 10
     one = made(cache={"kib": 96, "segments": 3, "read_ahead_kib": 32, "write_segments": 1})
     assert geometry.write_cache_bytes(one) == 32 << 10
 
@@ -182,7 +180,5 @@ def test_zones_must_hold_the_drive() -> None:
 def test_the_largest_tables_fit_the_modules_parameter() -> None:
     points = [(1 + 9001 * n, 1.0 + n * 0.1234567) for n in range(MAX_SEEK_POINTS)]
     table = [(20_000 * n, 20_000 * n + 19_999, 4000 - n) for n in range(MAX_ZONES)]
-    drive = made(
-        medium={"seek": {"points": points, **ESTIMATED}, "zones": {"table": table, **ESTIMATED}, "heads": 2}
-    )
+    drive = made(medium={"seek": {"points": points, **ESTIMATED}, "zones": {"table": table, **ESTIMATED}, "heads": 2})
     assert len(words(drive)["seek"].split(",")) <= MAX_SEEK_POINTS

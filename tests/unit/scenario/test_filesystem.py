@@ -141,9 +141,7 @@ def test_what_is_as_large_on_every_disk_is_scaled_with_it() -> None:
         (1000, 64, "0.3125 0.15625 0.03125 1.875"),
     ],
 )
-def test_nilfs2_cleans_as_much_in_a_second_on_every_disk(
-    shrink: int, blocks: int, pauses: str, tmp_path: Path
-) -> None:
+def test_nilfs2_cleans_as_much_in_a_second_on_every_disk(shrink: int, blocks: int, pauses: str, tmp_path: Path) -> None:
     """mkfs.nilfs2 takes powers of two alone; the cleaner's pauses follow from the segments that mount finds."""
     conf = tmp_path / "etc/nilfs_cleanerd.conf"
     conf.parent.mkdir()
@@ -166,9 +164,7 @@ def test_nilfs2_cleans_as_much_in_a_second_on_every_disk(
         ).stdout
 
     nilfs2 = selection.filesystem("nilfs2")
-    assert f"mkfs.nilfs2 -q -f -K -B {blocks} {{device}}\n" in run(
-        nilfs2.mkfs_command("today", shrink=shrink)
-    )
+    assert f"mkfs.nilfs2 -q -f -K -B {blocks} {{device}}\n" in run(nilfs2.mkfs_command("today", shrink=shrink))
     for _ in range(2):  # a second mount finds what the first one wrote
         run(nilfs2.mount_command("today"))
         assert conf.read_text().split()[1::2] == pauses.split()
@@ -218,10 +214,7 @@ SAYS = {
 @pytest.mark.parametrize("name", SAYS)
 def test_what_the_kernel_says_of_one_that_has_given_up_is_known(name: str) -> None:
     [one] = [found for found in read_all("filesystems", Filesystem) if found.name == name]
-    assert (
-        filesystem_shutdown(f"[   20.1] {SAYS[name]}\r\n", one.gone)
-        == f"the filesystem has given up: {SAYS[name]}"
-    )
+    assert filesystem_shutdown(f"[   20.1] {SAYS[name]}\r\n", one.gone) == f"the filesystem has given up: {SAYS[name]}"
     mounts = {
         "ext4": "EXT4-fs (dm-0): mounted filesystem with ordered data mode. Quota mode: none.",
         "xfs": "XFS (dm-0): Mounting V4 Filesystem\nXFS (dm-0): Ending clean mount",

@@ -59,9 +59,7 @@ def test_a_place_on_the_disk_and_what_is_only_read_are_taken(tmp_path: Path, opt
 
 
 def test_a_job_named_after_a_device_works_on_it(tmp_path: Path) -> None:
-    [line] = errors(
-        tmp_path, FIO, job="[global]\nrw=read\n[/dev/sdb] ; the second\n[/mnt/x]\n[one:/two three]\n"
-    )
+    [line] = errors(tmp_path, FIO, job="[global]\nrw=read\n[/dev/sdb] ; the second\n[/mnt/x]\n[one:/two three]\n")
     assert "mine.fio:3: name=/dev/sdb: it is not on the disk under test" in line
 
 
@@ -77,9 +75,7 @@ def test_an_argument_that_hides_what_is_read_is_an_error(tmp_path: Path, argumen
     assert f"steps[0].arguments: {argument}: leave it out" in line
 
 
-@pytest.mark.parametrize(
-    "argument", ["--output-format=json+", "--output-format=normal,json", "--status-interval=1"]
-)
+@pytest.mark.parametrize("argument", ["--output-format=json+", "--output-format=normal,json", "--status-interval=1"])
 def test_an_argument_with_which_the_output_can_be_read_is_taken(tmp_path: Path, argument: str) -> None:
     assert errors(tmp_path, {**ALONE, "arguments": f"--name=x --rw=read {argument}"}) == []
 
@@ -108,12 +104,8 @@ def test_an_error_says_what_to_write_instead(tmp_path: Path) -> None:
         ("dbench", "'", "a shell does not take them"),
     ],
 )
-def test_a_place_among_the_arguments_is_an_error_too(
-    tmp_path: Path, program: str, arguments: str, shown: str
-) -> None:
-    [line] = errors(
-        tmp_path, {"name": "a", "program": program, "arguments": arguments, "origin": "estimated"}
-    )
+def test_a_place_among_the_arguments_is_an_error_too(tmp_path: Path, program: str, arguments: str, shown: str) -> None:
+    [line] = errors(tmp_path, {"name": "a", "program": program, "arguments": arguments, "origin": "estimated"})
     assert f"steps[0].arguments: {shown}" in line
 
 
@@ -128,13 +120,8 @@ def test_a_place_among_the_arguments_is_an_error_too(
         ("bonnie", "-d /mnt -s 4"),
     ],
 )
-def test_places_on_the_disk_are_taken_among_the_arguments(
-    tmp_path: Path, program: str, arguments: str
-) -> None:
-    assert (
-        errors(tmp_path, {"name": "a", "program": program, "arguments": arguments, "origin": "estimated"})
-        == []
-    )
+def test_places_on_the_disk_are_taken_among_the_arguments(tmp_path: Path, program: str, arguments: str) -> None:
+    assert errors(tmp_path, {"name": "a", "program": program, "arguments": arguments, "origin": "estimated"}) == []
 
 
 def test_a_programs_own_words_have_places_as_well(tmp_path: Path) -> None:
@@ -167,9 +154,7 @@ def test_an_included_file_goes_where_the_job_file_goes(tmp_path: Path) -> None:
     carried = selection.select(str(tmp_path / "ten-lines.toml"), text=selected.text, jobs=jobs)
     assert carried.workload.jobs == jobs
     with pytest.raises(InputError, match=r"include common\.inc: common\.inc is not among what was packed"):
-        selection.select(
-            str(tmp_path / "ten-lines.toml"), text=selected.text, jobs={"mine.fio": jobs["mine.fio"]}
-        )
+        selection.select(str(tmp_path / "ten-lines.toml"), text=selected.text, jobs={"mine.fio": jobs["mine.fio"]})
 
 
 @pytest.mark.parametrize(
@@ -181,9 +166,7 @@ def test_an_included_file_goes_where_the_job_file_goes(tmp_path: Path) -> None:
         ("a b.inc", "its name may have letters"),
     ],
 )
-def test_a_file_that_cannot_be_included_is_an_error_with_its_line(
-    tmp_path: Path, included: str, said: str
-) -> None:
+def test_a_file_that_cannot_be_included_is_an_error_with_its_line(tmp_path: Path, included: str, said: str) -> None:
     (tmp_path / "common.inc").write_text("size=4m\n")
     [line] = errors(tmp_path, FIO, job=f"[global]\ninclude {included}\n")
     assert re.search(rf"steps\[0\]\.job: mine\.fio:2: include {re.escape(included)}: .*{said}", line)

@@ -74,11 +74,7 @@ def test_what_is_wrong_with_a_file_is_said(change: tuple[str, str], said: str) -
 
 
 def test_every_error_of_a_file_is_said_at_once() -> None:
-    text = (
-        WHOLE.replace("{size}", "{sise}")
-        .replace("{member1}", "{member7}")
-        .replace("today = { size = 2 }", "")
-    )
+    text = WHOLE.replace("{size}", "{sise}").replace("{member1}", "{member7}").replace("today = { size = 2 }", "")
     with pytest.raises(InputError) as error:
         parse(text)
     assert all(word in str(error.value) for word in ("{sise}", "{member7}", "same parameters"))
@@ -102,9 +98,7 @@ def test_each_layout_is_as_large_as_the_scenario_says(name: str) -> None:
     whole = cell.wanted_bytes
     assert abs(cell.disk_bytes - whole) < 4 << 20
     places = zip(cell.disk.members, layout.members, strict=True)
-    sizes = [
-        (cell.disk.drives[drive].partitions[part].bytes, member.share) for (drive, part), member in places
-    ]
+    sizes = [(cell.disk.drives[drive].partitions[part].bytes, member.share) for (drive, part), member in places]
     assert all(0 <= size - whole * share < 2 << 20 for size, share in sizes)
     assert len(cell.disk.drives) == layout.drives and set(layout.modules) <= set(cell.modules)
 
@@ -150,9 +144,7 @@ def test_a_layout_of_other_drives_than_there_are_is_one_line(layout: str, disks:
 
 
 def test_only_the_images_of_its_own_runs_have_the_packages_of_a_layout() -> None:
-    packages = {
-        layout: resolve(RunOptions(name="aging-ext4", layout=layout)).packages for layout in layout_names()
-    }
+    packages = {layout: resolve(RunOptions(name="aging-ext4", layout=layout)).packages for layout in layout_names()}
     assert packages["single"] == packages["raid0"] == packages["raid1"] == packages["dm-crypt"] == ()
     assert packages["lvm-striped"] == ("lvm2",) and packages["dm-integrity"] == ("cryptsetup-bin",)
 

@@ -85,9 +85,7 @@ def test_a_job_is_checked_with_the_values_of_its_step(tmp_path: Path) -> None:
     def check(*values: str) -> None:
         found = chosen(tmp_path, FIO, matrix={"bs": [*values]})
         workload = found.workload
-        prepare.check_jobs(
-            [replace(spec(), scenario=found.scenario, workload=workload, brought=brought(workload))]
-        )
+        prepare.check_jobs([replace(spec(), scenario=found.scenario, workload=workload, brought=brought(workload))])
 
     check("4k", "16k")
     with pytest.raises(InputError, match=r"^step fio-bs-many: mine\.fio: fio: failed parsing bs="):

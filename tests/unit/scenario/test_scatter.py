@@ -53,9 +53,7 @@ def test_the_copy_is_the_tree_and_nothing_else(source: Path) -> None:
     assert same(source, target)
     assert sorted(path.name for path in target.iterdir()) == ["a", "b", "empty", "link", "there"]
     assert [str((target / name).readlink()) for name in ("link", "there")] == ["a/1", "b"]
-    assert (target / "a/3").stat().st_mtime == 1_000_000_000 and (
-        target / "b"
-    ).stat().st_mtime == 1_100_000_000
+    assert (target / "a/3").stat().st_mtime == 1_000_000_000 and (target / "b").stat().st_mtime == 1_100_000_000
 
 
 def written(source: Path, monkeypatch: pytest.MonkeyPatch, name: str, **how: int) -> list[str]:

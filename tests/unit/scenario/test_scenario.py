@@ -45,9 +45,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, filesystem: str
 def test_every_error_of_a_broken_file_is_told_with_its_place(tmp_path: Path) -> None:
     text = Path("tests/vm/small.toml").read_text()
     broken = text.replace('step = "copy"\n', "")
-    broken = broken.replace("mib = { value = 320", "mib = { value = -1").replace(
-        'caches = "reboot"', 'caches = "hot"'
-    )
+    broken = broken.replace("mib = { value = 320", "mib = { value = -1").replace('caches = "reboot"', 'caches = "hot"')
     broken = broken.replace("repeat = 4", "repeat = 0\nfoo = 1")
     path = tmp_path / "small.toml"
     path.write_text(broken)

@@ -38,9 +38,7 @@ def test_each_cell_does_one_test_with_one_seed(tmp_path: Path) -> None:
     ]
     steps = [[step.name for step in cell.scenario.actions()] for cell in cells]
     assert steps == [["lost_update-sh"]] * 2 + [["b"]] * 2 + [["lost_update-sh"]] * 2 + [["b"]] * 2
-    assert (
-        cells[0].scenario.actions()[0].run == 'exec run-test --timeout 30 "$BROUGHT"/My_Suite/Lost_Update.sh'
-    )
+    assert cells[0].scenario.actions()[0].run == 'exec run-test --timeout 30 "$BROUGHT"/My_Suite/Lost_Update.sh'
 
 
 def test_a_program_is_a_suite_of_one_test(tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def test_another_reading_changes_what_it_names_and_nothing_else(tmp_path: Path) 
 
 def test_readings_go_together_and_their_order_does_not_matter(tmp_path: Path) -> None:
     other = COLD.replace("cold", "few").replace("steps", "corpus = { files = { portage = FEW } }, steps")
-    few = other.replace("FEW", '{ value = 3, origin = "estimated" }').replace(
-        '"remove", caches = "drop"', '"copy"'
-    )
+    few = other.replace("FEW", '{ value = 3, origin = "estimated" }').replace('"remove", caches = "drop"', '"copy"')
     both = read(tmp_path, COLD + few, "few,cold")
     assert both == read(tmp_path, COLD + few, "cold, few") != read(tmp_path, COLD + few, "cold")
     assert both.corpus and {path: count.value for path, count in both.corpus.files.items()} == {"portage": 3}
@@ -91,9 +89,7 @@ def test_readings_go_together_and_their_order_does_not_matter(tmp_path: Path) ->
         (("\n[[unstated]]", COLD + "[[unstated]]"), "unstated 'cold' is defined twice"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_another_reading_has_its_place(
-    tmp_path: Path, change: tuple[str, str], said: str
-) -> None:
+def test_what_is_wrong_with_another_reading_has_its_place(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     with pytest.raises(InputError) as error:
         read(tmp_path, COLD.replace(*change))
     assert said in str(error.value)

@@ -44,9 +44,7 @@ def test_a_step_of_a_program_gets_its_command_and_its_job_file(tmp_path: Path) -
     assert step.run.startswith("JOB=/run/agelab/jobs/job.fio\nfio --output-format=json ")
     assert step.run.endswith('"$JOB" --section=one')
     assert '--randseed="$CORPUS_SEED"' in step.run and "--allrandrepeat=1" in step.run
-    assert found.workload.packages == ("fio",) and found.workload.jobs == {
-        "job.fio": b"[one]\nrw=read\nsize=1m\n"
-    }
+    assert found.workload.packages == ("fio",) and found.workload.jobs == {"job.fio": b"[one]\nrw=read\nsize=1m\n"}
 
 
 def test_packages_of_programs_and_of_the_scenario_go_into_one_image(tmp_path: Path) -> None:
@@ -278,9 +276,7 @@ def test_the_hosts_program_tells_what_it_refuses_before_anything_is_built(
         ('--name=x --read_iolog="$SOURCE/log"', False),
     ],
 )
-def test_the_hosts_program_tells_what_it_refuses_of_arguments(
-    tmp_path: Path, arguments: str, refused: bool
-) -> None:
+def test_the_hosts_program_tells_what_it_refuses_of_arguments(tmp_path: Path, arguments: str, refused: bool) -> None:
     step = {"name": "rand", "program": "fio", "origin": "estimated", "environment": {"WAY": "reed"}}
     found = chosen(tmp_path, step | {"arguments": arguments})
     script = 'for word do case $word in --rw=reed|*=/log) echo "fio: bad rw" >&2; exit 1;; esac; done'

@@ -57,9 +57,7 @@ def test_the_word_is_the_metrics(metric: str, word: str) -> None:
         ((), DifferenceVerdict.NOT_MEASURED, "B: no sample"),
     ],
 )  # fmt: skip
-def test_what_is_no_difference_says_why(
-    other: Values, verdict: DifferenceVerdict, reason: str | None
-) -> None:
+def test_what_is_no_difference_says_why(other: Values, verdict: DifferenceVerdict, reason: str | None) -> None:
     [found] = judged(row(ONE, other))
     assert (found.verdict, found.word, found.differs, found.reason) == (verdict, verdict.value, False, reason)
     assert found.better is None
@@ -131,9 +129,7 @@ def test_one_difference_among_many_comparisons_may_be_chance() -> None:
     assert judged(row(ONE, TWO), *same)[0].word == "slower"
     [found, *_] = judged(row(ONE, TWO), *same, row(ONE, ONE))
     assert found.verdict is DifferenceVerdict.UNKNOWN
-    assert found.reason and found.reason.startswith(
-        "no difference found (p 0.056 of 7 comparisons); needs about "
-    )
+    assert found.reason and found.reason.startswith("no difference found (p 0.056 of 7 comparisons); needs about ")
     # Another metric is another family, and where nothing is to be corrected there is none.
     assert judged(row(ONE, TWO), *same, row(ONE, ONE, "seeks"))[0].word == "slower"
     rows = [row(ONE, TWO), *same, row(ONE, ONE)]
@@ -192,9 +188,7 @@ def test_one_corpus_that_says_the_opposite_of_all_the_others_is_enough_to_depend
         ((1.001, 1.0, 0.999), DifferenceVerdict.SAME),
     ],
 )
-def test_other_files_are_judged_from_three_corpora_on(
-    ratios: tuple[float, ...], others: DifferenceVerdict
-) -> None:
+def test_other_files_are_judged_from_three_corpora_on(ratios: tuple[float, ...], others: DifferenceVerdict) -> None:
     found = by(*ratios)
     assert found.for_others is others
     assert bool(found.others) is (others in (DifferenceVerdict.HIGHER, DifferenceVerdict.LOWER))

@@ -53,9 +53,7 @@ def test_the_rank_test_of_one_corpus_is_scipys() -> None:
     family = [test for test in found if test and test.family]
     fair = scipy.stats.false_discovery_control([test.p for test in family], method="bh")
     assert [test.corrected for test in family] == pytest.approx(list(fair))
-    assert [test.corrected for test in ranked(*rows, correct=False) if test] == [
-        test.p for test in found if test
-    ]
+    assert [test.corrected for test in ranked(*rows, correct=False) if test] == [test.p for test in found if test]
 
 
 def every_order(blocks: list[tuple[Values, Values]]) -> list[int]:
@@ -139,9 +137,7 @@ def test_a_p_of_exactly_five_per_cent_excludes_chance() -> None:
     assert found and found.p == pytest.approx(0.05) and found.distinguishable
 
 
-@pytest.mark.parametrize(
-    "sizes", [((5, 5),), ((4, 4),), ((3, 3), (3, 3)), ((5, 3), (2, 6)), ((3, 3),), ((10, 9),)]
-)
+@pytest.mark.parametrize("sizes", [((5, 5),), ((4, 4),), ((3, 3), (3, 3)), ((5, 3), (2, 6)), ((3, 3),), ((10, 9),)])
 def test_the_intervals_rank_is_the_tests_critical_value(sizes: tuple[tuple[int, int], ...]) -> None:
     blocks, k = [Ties.none(size) for size in sizes], critical_rank(sizes, 0.05)
     assert k == -1 or two_sided(blocks, 2 * k) <= 0.05

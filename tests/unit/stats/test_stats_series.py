@@ -67,9 +67,7 @@ def test_blocks_are_the_corpora_that_both_sides_have() -> None:
 
 def test_a_repeated_step_is_its_mean_and_a_cell_that_lacks_a_repetition_has_none() -> None:
     rows: list[list[float | None]] = [[1.0, 2.0, 6.0], [2.0, 3.0, 7.0], [2.0, None, 7.0]]
-    found = by_step(
-        series(cells(*([sample(value, repetition=at) for at, value in enumerate(row, 1)] for row in rows)))
-    )
+    found = by_step(series(cells(*([sample(value, repetition=at) for at, value in enumerate(row, 1)] for row in rows))))
     copy = found["copy", MEAN, "elapsed"]
     assert copy.values == ((Seeds(1, 1), Fraction(3)), (Seeds(1, 2), Fraction(4)))
     assert copy.missing == ((Seeds(1, 3), "no way to know"),)

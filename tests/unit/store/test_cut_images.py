@@ -38,9 +38,7 @@ def cut(image: Path, size: int) -> Path:
 
 
 @pytest.mark.parametrize("kind", [*FORMATS, "qcow2 -c", "raw"])
-def test_each_format_is_taken_whole_and_refused_cut(
-    store: Store, tmp_path: Path, whole: Path, kind: str
-) -> None:
+def test_each_format_is_taken_whole_and_refused_cut(store: Store, tmp_path: Path, whole: Path, kind: str) -> None:
     image = tmp_path / "image"
     process.run(["qemu-img", "convert", "-O", *kind.split(), str(whole), str(image)])
     size = image.stat().st_size
@@ -56,9 +54,7 @@ def test_the_words_name_both_sizes_and_what_to_do(store: Store, tmp_path: Path, 
     image.write_bytes(whole.read_bytes()[: 20 * MIB])
     with pytest.raises(InputError) as raised:
         taken(store, image)
-    assert str(raised.value) == (
-        f"{image} is cut short: its ext4 takes 33,554,432 bytes, and there are 20,971,520"
-    )
+    assert str(raised.value) == (f"{image} is cut short: its ext4 takes 33,554,432 bytes, and there are 20,971,520")
     assert raised.value.hint == COPY_AGAIN
     process.run(["qemu-img", "convert", "-O", "qcow2", str(whole), str(image)])
     with pytest.raises(InputError, match=r"data reach to byte [\d,]+, and it has 9,437,184 bytes"):
@@ -112,9 +108,7 @@ def head(*parts: tuple[int, bytes]) -> bytes:
 
 SIZE = 300 * MIB
 SUPERBLOCKS = {
-    "jfs": head(
-        (32776, struct.pack("<qIHHI", 600_000, 4096, 0, 0, 512)), (32840, struct.pack("<II", 800, 76_000))
-    ),
+    "jfs": head((32776, struct.pack("<qIHHI", 600_000, 4096, 0, 0, 512)), (32840, struct.pack("<II", 800, 76_000))),
     "reiserfs": head((65536, struct.pack("<I40xH6xQ", SIZE // 4096, 4096, 0)), (65588, b"ReIsEr2Fs")),
     "reiser4": head((65536 + 18, struct.pack("<H", 4096)), (69632, struct.pack("<Q", SIZE // 4096))),
     "nilfs2": head((1024 + 32, struct.pack("<Q", SIZE))),
@@ -124,9 +118,7 @@ SUPERBLOCKS = {
     "f2fs": head((1024 + 16, struct.pack("<I", 12)), (1024 + 36, struct.pack("<Q", SIZE // 4096))),
     "ufs": head((65536 + 52, struct.pack("<i", 4096)), (65536 + 1080, struct.pack("<q", SIZE // 4096))),
     "zfs_member": head((20_000, b"\0\0\0\x05asize\0\0\0" + struct.pack(">IIQ", 8, 1, SIZE - 9 * MIB // 2))),
-    "linux_raid_member": head(
-        (4096, b"\xfc\x4e\x2b\xa9"), (4224, struct.pack("<QQ", 2048, SIZE // 512 - 2048))
-    ),
+    "linux_raid_member": head((4096, b"\xfc\x4e\x2b\xa9"), (4224, struct.pack("<QQ", 2048, SIZE // 512 - 2048))),
 }
 
 

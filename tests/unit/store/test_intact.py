@@ -142,9 +142,7 @@ def test_what_has_just_been_written_is_not_remembered(tmp_path: Path, reads: lis
         assert used(tmp_path) == [] and len(reads) == times
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"[]", b"{}", b"null", b'{"at": "x"}', b'{"at": []}', b"\xff", b"9" * 9000]
-)
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b"null", b'{"at": "x"}', b'{"at": []}', b"\xff", b"9" * 9000])
 def test_a_damaged_memory_is_none(home: Path, reads: list[Artefact], text: bytes) -> None:
     [record] = (home / "cache" / "intact").iterdir()
     sound = read_bytes(record)

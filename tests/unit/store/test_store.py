@@ -130,9 +130,7 @@ def test_all_lists_oldest_first(store: Store) -> None:
     assert store.all("image") == made[::-1]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", '{"kind":"image"}', '{"kind":"image","inputs":{},"files":{},"x":1}']
-)
+@pytest.mark.parametrize("text", ["", "{", '{"kind":"image"}', '{"kind":"image","inputs":{},"files":{},"x":1}'])
 def test_a_damaged_manifest_is_named_with_the_way_out(store: Store, text: str) -> None:
     made = store.obtain("image", INPUTS, fill)
     (made / MANIFEST).write_text(text)

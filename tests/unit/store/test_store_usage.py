@@ -35,9 +35,7 @@ def artefact(home: Path, kind: str, name: str, day: int, **inputs: str) -> Artef
 
 def run(home: Path, **provenance: str) -> RunDirectory:
     made = RunDirectory.create(home / "runs", "small")
-    plan = RunPlan(
-        run=made.name, scenario="small", scale="quick", clock="virtual", cells=(), provenance=provenance
-    )
+    plan = RunPlan(run=made.name, scenario="small", scale="quick", clock="virtual", cells=(), provenance=provenance)
     made.write_plan(plan)
     return made
 

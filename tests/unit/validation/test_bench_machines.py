@@ -18,9 +18,7 @@ HEAD = "cpu,mhz,metric,value,unit,kernel,source,note\n"
 
 def test_every_figure_becomes_cycles(tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
-    path.write_text(
-        HEAD + "P,500,lmbench stat,6,us,2.4,list,\nP,500,lmbench file reread,250,MB/s,2.4,list,\n"
-    )
+    path.write_text(HEAD + "P,500,lmbench stat,6,us,2.4,list,\nP,500,lmbench file reread,250,MB/s,2.4,list,\n")
     assert machines.published(path) == [
         PublishedFigure("P", "P, 2.4, list", "stat", 3000.0),
         PublishedFigure("P", "P, 2.4, list", "file reread", 2.0),
@@ -29,9 +27,7 @@ def test_every_figure_becomes_cycles(tmp_path: Path) -> None:
 
 def test_every_line_that_is_none_is_named(tmp_path: Path) -> None:
     path = tmp_path / "published.csv"
-    path.write_text(
-        HEAD + "P,500,stat,six,us,,,\nP,500,stat,6,hours,,,\nP,500,stat,6,us,,,\nP,500,x,0,MB/s,,,\n"
-    )
+    path.write_text(HEAD + "P,500,stat,six,us,,,\nP,500,stat,6,hours,,,\nP,500,stat,6,us,,,\nP,500,x,0,MB/s,,,\n")
     with pytest.raises(AgelabError) as raised:
         machines.published(path)
     assert [word for word in ("line 2", "line 3", "line 4", "line 5") if word in str(raised.value)] == [
@@ -92,9 +88,7 @@ def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated()
 
 def costs(**families: tuple[float, float, float]) -> dict[str, machines.Cost]:
     """Mean, low and high cycles of an instruction by family."""
-    return {
-        name: machines.Cost(*ends, residuals={}, read=1.5, written=3.0) for name, ends in families.items()
-    }
+    return {name: machines.Cost(*ends, residuals={}, read=1.5, written=3.0) for name, ends in families.items()}
 
 
 COSTS = costs(P6=(1.0, 0.8, 1.25), NetBurst=(2.0, 1.0, 2.5), K7=(1.5, 1.5, 1.5), K8=(1.6, 1.5, 1.8))

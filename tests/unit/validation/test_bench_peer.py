@@ -45,9 +45,7 @@ def test_the_figures_are_there_with_the_end_of_the_last_line(said: bytes) -> Non
 def test_both_do_the_same_steps() -> None:
     scenario = selection.select(str(peer.SCENARIO)).scenario
     assert ("mkfs", *(step.name for step in scenario.actions())) == peer.STEPS
-    assert [line.split()[1] for line in peer.SCRIPT.splitlines() if line.startswith("figure ")] == list(
-        peer.STEPS
-    )
+    assert [line.split()[1] for line in peer.SCRIPT.splitlines() if line.startswith("figure ")] == list(peer.STEPS)
     assert scenario.corpus and scenario.corpus.mib.value * (1 << 20) == peer.TREE_BYTES
     assert scenario.disk.mib.value * (1 << 20) == peer.DISK_BYTES
 

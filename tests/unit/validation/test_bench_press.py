@@ -40,9 +40,7 @@ def test_a_figure_is_read_in_milliseconds_or_millions_of_bytes_a_second(tmp_path
         + f"{NAME},HDS,outer,50,MiB/s,hdparm,a user,a list\n{NAME},HDS,inner,30,MB/s,hdparm,a user,a list\n"
     )
     found = press.read(path)
-    assert [(one.drive.name, one.what) for one in found] == [
-        (NAME, what) for what in ("access", "outer", "inner")
-    ]
+    assert [(one.drive.name, one.what) for one in found] == [(NAME, what) for what in ("access", "outer", "inner")]
     assert [one.value for one in found] == pytest.approx([12.5, 52.4288, 30])
     assert found[0].source == "a review, 2004"
 
@@ -76,9 +74,7 @@ def test_the_model_has_the_sheets_rates_and_reads_a_little_quicker_over_sectors(
         one = measurement(what)
         assert press.of_model(library, one) == pytest.approx(press.of_sheet(one), rel=0.01)
     access = measurement("access")
-    assert (
-        0.97 < press.of_model(library, access) / press.of_sheet(access) < 1
-    )  # outer tracks hold more of them
+    assert 0.97 < press.of_model(library, access) / press.of_sheet(access) < 1  # outer tracks hold more of them
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,10 @@ from validation.processor import Pair
 STUDY = read_study("piszcz-2006")
 
 
-def run(
-    home: Path, values: dict[str, dict[str, float]], scenario: str = "piszcz-2006", **more: str
-) -> RunResult:
+def run(home: Path, values: dict[str, dict[str, float]], scenario: str = "piszcz-2006", **more: str) -> RunResult:
     """A run of variant to ``step metric`` to value."""
     return loaded(
-        RunDirectory(
-            home / "runs" / study_runs.make(home, scenario, values, scale=more.get("scale", "quick"))
-        )
+        RunDirectory(home / "runs" / study_runs.make(home, scenario, values, scale=more.get("scale", "quick")))
     )
 
 
@@ -122,7 +118,5 @@ def test_every_step_has_one_kind_and_the_figure_marks_each_pair() -> None:
     assert len(kinds) == len(set(kinds))
     assert known - set(kinds) == {"mkfs"}
     assert set(processor.MANY_IN_ONE) <= set(kinds)
-    drawn = figures.processor(
-        [Pair("II", "xfs", "copy-1g", 1, 2), Pair("II", "xfs", "touch", 1, 90)], processor.KINDS
-    )
+    drawn = figures.processor([Pair("II", "xfs", "copy-1g", 1, 2), Pair("II", "xfs", "touch", 1, 90)], processor.KINDS)
     assert all(kind in drawn for kind in processor.KINDS) and drawn.count('aria-roledescription="point"') == 2

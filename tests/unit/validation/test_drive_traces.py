@@ -40,9 +40,7 @@ def test_the_files_of_a_drive(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("level", "overhead"), [(0, 0.95), (1, 0.95), (2, 0.45)])
-def test_a_write_is_a_hit_of_a_drive_with_full_write_caching(
-    tmp_path: Path, level: int, overhead: float
-) -> None:
+def test_a_write_is_a_hit_of_a_drive_with_full_write_caching(tmp_path: Path, level: int, overhead: float) -> None:
     """As DiskSim's disk_write_arrive has it for FULL_FASTWRITE."""
     specs = traced_drive.SPECS.replace("Fast write level = 0", f"Fast write level = {level}")
     [drive] = read_all(traced_drive.write(tmp_path, diskspecs=specs))
@@ -159,9 +157,7 @@ def test_the_platters_tell_on_which_line_a_time_stands(own: bool, speed: float) 
         now = done
     gaps = [gap for _, _, gap in moments]
     stated = gaps if own else [*gaps[1:], 0.0]
-    requests = [
-        Request(True, first, 4, took, gap) for (first, took, _), gap in zip(moments, stated, strict=True)
-    ]
+    requests = [Request(True, first, 4, took, gap) for (first, took, _), gap in zip(moments, stated, strict=True)]
     mechanics = Mechanics(4, 1000, 400_000, (Zone(0, 999, 110, 0, 0),), 7200, 1, 0, ((1, 1.0),))
     assert stands_before(mechanics, requests, writes_tell=True) is own
 

@@ -49,9 +49,7 @@ def parse(output: bytes) -> FreeSpace:
         raise FormatError(f"{wrong[0][:40]!r} is no run of blocks")
     used = [(int(match[1]), int(match[2])) for match in runs if match]
     if total_bytes(used) != fields["used blocks"][0]:
-        raise FormatError(
-            f"its map has {total_bytes(used)} used blocks, its total is {fields['used blocks'][0]}"
-        )
+        raise FormatError(f"its map has {total_bytes(used)} used blocks, its total is {fields['used blocks'][0]}")
     if len(totals := set(fields["free blocks"])) != 1:
         raise FormatError(
             f"superblock and block allocator tell of {' and '.join(map(str, sorted(totals)))} free blocks"

@@ -15,12 +15,8 @@ _FIELDS = {
     "block size": re.compile(r"Blocksize: (\d+)"),
     "free blocks": re.compile(r"Free blocks \(.*\): (\d+)"),
     "superblock": re.compile(r"Reiserfs super block in block (\d+) "),
-    "journal's size": re.compile(
-        r"\tSize (\d+) blocks \(including 1 for journal header\) \(first block \d+\)"
-    ),
-    "journal's place": re.compile(
-        r"\tSize \d+ blocks \(including 1 for journal header\) \(first block (\d+)\)"
-    ),
+    "journal's size": re.compile(r"\tSize (\d+) blocks \(including 1 for journal header\) \(first block \d+\)"),
+    "journal's place": re.compile(r"\tSize \d+ blocks \(including 1 for journal header\) \(first block (\d+)\)"),
 }
 _BITMAP = re.compile(r"#\d+: block (\d+): (.*)")
 _RANGE = re.compile(r"(Busy|Free) ?\((\d+)-(\d+)\) ?")
@@ -42,9 +38,7 @@ def parse(output: bytes) -> FreeSpace:
     if missing := [name for name in _FIELDS if name not in fields]:
         raise FormatError(f"no line of it gives the {missing[0]}")
     own += [(fields["superblock"], 1), (fields["journal's place"], fields["journal's size"])]
-    return build_free_space(
-        fields["count of blocks"], runs, own, fields["free blocks"], unit=fields["block size"]
-    )
+    return build_free_space(fields["count of blocks"], runs, own, fields["free blocks"], unit=fields["block size"])
 
 
 def _free(text: str, number: int) -> Iterator[Run]:

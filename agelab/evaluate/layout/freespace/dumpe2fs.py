@@ -39,9 +39,7 @@ def parse(output: bytes) -> FreeSpace:
     require_fields(header, ("Block count", "Block size", "Free blocks"))
     if "Cluster size" in header:
         raise FormatError("blocks are allocated in clusters (bigalloc), which it counts otherwise")
-    return build_free_space(
-        header["Block count"], runs, own, header["Free blocks"], unit=header["Block size"]
-    )
+    return build_free_space(header["Block count"], runs, own, header["Free blocks"], unit=header["Block size"])
 
 
 def _ranges(text: str, number: int) -> Iterator[Run]:

@@ -58,9 +58,7 @@ def _space(fields: dict[str, int], segments: list[tuple[int, int, int, bytearray
     for segment, (number, valid, kind, bitmap) in enumerate(segments):
         first = main + segment * blocks
         # A segment without valid blocks has no bitmap.
-        free_runs = list(
-            to_bytes(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first)
-        )
+        free_runs = list(to_bytes(clear_bits(bytes(bitmap) or bytes(blocks // 8), blocks, high_first=True), 1, first))
         if sum(length for _, length in free_runs) != blocks - valid:
             raise FormatError(f"the bitmap of segment {segment} does not hold {valid} valid blocks", number)
         free += free_runs

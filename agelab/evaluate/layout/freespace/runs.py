@@ -119,9 +119,7 @@ def build_free_space(
         if run[0] < 0 or sum(run) > size:
             raise FormatError(f"bytes {run[0]} to {sum(run)} are not within the {size} there are")
     if free is not None and total_bytes(free_runs) != free * unit:
-        raise FormatError(
-            f"its runs of free space have {total_bytes(free_runs)} bytes, its total is {free * unit}"
-        )
+        raise FormatError(f"its runs of free space have {total_bytes(free_runs)} bytes, its total is {free * unit}")
     if both := overlap_bytes(free_runs, own):
         raise FormatError(f"{both} bytes are called free and metadata")
     return FreeSpace(size, free_runs, own)

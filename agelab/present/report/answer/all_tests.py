@@ -32,9 +32,7 @@ TEST_DESCRIPTIONS = {
 
 def describe_test(step: str) -> str:
     test = StepId.parse(step)
-    return TEST_DESCRIPTIONS.get(test.name, f"test {test.name}") + (
-        f" (drive {test.group})" if test.within else ""
-    )
+    return TEST_DESCRIPTIONS.get(test.name, f"test {test.name}") + (f" (drive {test.group})" if test.within else "")
 
 
 def mean_slowdown(subject: SeedGroup, places: Sequence[Place]) -> Series:
@@ -66,16 +64,12 @@ class OtherTests:
     lines: tuple[str, ...]
 
 
-def in_other_tests(
-    named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]
-) -> OtherTests | None:
+def in_other_tests(named: SeedGroup, subjects: Sequence[SeedGroup], places: Sequence[Place]) -> OtherTests | None:
     """Return in how many tests the named subject is worst, which are worst in the others, and which over all.
 
     Returns None if there is nothing to compare: a single test or subject.
     """
-    orders = [
-        (place[0], order) for place in places if len((order := rank_by_place(subjects, place)).order) > 1
-    ]
+    orders = [(place[0], order) for place in places if len((order := rank_by_place(subjects, place)).order) > 1]
     whole = rank_over_all(subjects, places)
     if len(orders) < 2:
         return None
@@ -99,9 +93,7 @@ def in_other_tests(
         sentence += f"; {name} in {joined(at)}"
     if unclear:
         sentence += f"; in {joined(unclear)} none is distinguishable from all others"
-    lines = [
-        f"Test by test the worst is not always the same. {sentence}." if clear or unclear else f"{sentence}."
-    ]
+    lines = [f"Test by test the worst is not always the same. {sentence}." if clear or unclear else f"{sentence}."]
     if len(whole.order) > 1:
         lines.append(_worst_over_all(whole, len(places)))
         first = whole.first[0]

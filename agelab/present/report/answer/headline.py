@@ -97,9 +97,7 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
     )
     if whole.difference <= 0 or not whole.may_be:
         return
-    parts = [
-        (cause, words) for metric, words in DRIVE_TIMES if (cause := aged_difference(subject, place, metric))
-    ]
+    parts = [(cause, words) for metric, words in DRIVE_TIMES if (cause := aged_difference(subject, place, metric))]
     cpu = _processor(subject, place)
     if not parts:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
@@ -114,9 +112,7 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
             f"The drive spends more time on the aged disk: {shown}. Processor time differs by {number(cpu)} s. "
             "(Differences of medians; they need not add up.)"
         )
-    position = sum(
-        (value for value, words in longer if words in (DRIVE_TIMES[0][1], DRIVE_TIMES[1][1])), Fraction()
-    )
+    position = sum((value for value, words in longer if words in (DRIVE_TIMES[0][1], DRIVE_TIMES[1][1])), Fraction())
     if 2 * position > whole.difference:
         yield (
             f"So it is mostly positioning: the way to where the next data lie, and the wait until they come round "
@@ -236,9 +232,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
     title = f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged"
     chart = sort_subjects(title, everyone, group, base=1)
     if len(group.groups) == 1:
-        chart = replace(
-            next(slowdown_charts(group, places)).charts[0], title="Slowdown of each test, aged / unaged"
-        )
+        chart = replace(next(slowdown_charts(group, places)).charts[0], title="Slowdown of each test, aged / unaged")
     sure = _certainty(order) if order.clear else ""
     answer = Answer(question, verdict, tuple(because), tuple(doubts), named, sure, tuple(more), chart)
     return _settled(answer, order, group)
@@ -252,9 +246,7 @@ def _kind(group: RunSet) -> str:
 def _verdict_on_first(order: Ranked, place: Place) -> tuple[str, str, list[str]]:
     """Return the named subject, the verdict on it and the doubts; a first that is not clear is not named."""
     (worst, worst_of), nexts = order.first, order.order[1:]
-    times = (
-        f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
-    )
+    times = f"takes {text(worst_of)} times as long on its aged disk as on an unaged one that holds the same files"
     ratio = f"{all_tests.describe_test(place[0])} {times}"
     if not nexts:
         named = f"{worst.name} takes {text(worst_of)} times as long in {all_tests.describe_test(place[0])}"
@@ -345,9 +337,7 @@ def _slowest(order: Ranked, place: Place) -> Iterator[str]:
         )
 
 
-def _lacking_seeds(
-    subjects: Iterable[tuple[SeedGroup, Summary]], shown: Callable[[Summary], str]
-) -> Iterator[str]:
+def _lacking_seeds(subjects: Iterable[tuple[SeedGroup, Summary]], shown: Callable[[Summary], str]) -> Iterator[str]:
     """Name the subjects that have fewer seeds than an order takes."""
     few = [f"{subject.name} ({shown(of)}, {phrasing.several(of.n, 'seed')})" for subject, of in subjects]
     if few:
@@ -444,9 +434,7 @@ def _compared(
         verdict = f"{phrasing.capital(sentence)}. {nearest}"
         sure = f"How sure: it is {phrasing.distinguishable(len(following))} {order.on_these_files}{_small(order)}."
     left = [
-        subject.name
-        for subject, series in subjects
-        if subject.counted and (series is None or series.summary is None)
+        subject.name for subject, series in subjects if subject.counted and (series is None or series.summary is None)
     ]
     because = [f"Not in this order, for want of some figure: {', '.join(left)}."] if left else []
     doubts = (*_lacking_seeds(left_out, shown), *_unmeasured(group))
