@@ -87,7 +87,7 @@ def test_what_is_no_corpus_is_refused_and_nothing_is_kept(tmp_path: Path, store:
     os.mkfifo(tmp_path / "piped/pipe")
     for name, said in {
         "notes": "neither ISO 9660 image nor tar archive",
-        "empty": "",
+        "empty": "archive: empty file",
         "nothing": "is not there",
         "cut": "cut short: it has 500000 bytes",
         "mark": "cannot be read",
