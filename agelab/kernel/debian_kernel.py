@@ -318,11 +318,8 @@ def obtain_symbols(kernel: Kernel, modules: Sequence[str], store: Store, progres
         progress(f"taking vmlinux and {len(modules)} modules out of it, which takes minutes")
         tree = directory / "tree"
         files = [f"*/{name.replace('_', '[_-]')}.ko*" for name in modules]
-        unpack_some(
-            deb,
-            tree,
-            [f"{SYMBOLS_INSIDE}/*{VMLINUX}-*", *(f"{SYMBOLS_INSIDE}/lib/modules/{name}" for name in files)],
-        )
+        wanted = [f"{SYMBOLS_INSIDE}/*{VMLINUX}-*", *(f"{SYMBOLS_INSIDE}/lib/modules/{name}" for name in files)]
+        unpack_some(deb, tree, wanted)
         for path in sorted(tree.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 name = VMLINUX if path.name.startswith(VMLINUX) else path.name.partition(".")[0] + ".ko"

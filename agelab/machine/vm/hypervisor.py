@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -312,9 +313,10 @@ def _wait(
     first_word = time.monotonic() + BOOT_SECONDS
     try:
         while True:
-            powered_off, is_silent = watched.powered_off, output.is_empty()
-            until = min(deadline, first_word) if is_silent else deadline
-            until = until if powered_off is None else min(until, powered_off + LINGERING_SECONDS)
+            powered_off = watched.powered_off
+            if first_word < inf and not output.is_empty():
+                first_word = inf
+            until = min(deadline, first_word, inf if powered_off is None else powered_off + LINGERING_SECONDS)
             ready = poll.poll(max(0, until - time.monotonic()) * 1000)
             with suppress(BlockingIOError):
                 os.eventfd_read(watched.wake)
@@ -334,7 +336,7 @@ def _wait(
             if ended is not None:
                 return Ending.WATCHDOG if watched.watchdog else ended
             if not ready and powered_off is None:
-                return Ending.SILENT if is_silent and until == first_word else Ending.TIMEOUT
+                return Ending.SILENT if until == first_word else Ending.TIMEOUT
             if not ready:  # QEMU hangs
                 watched.ending = Ending.CRASHED if watched.signalled else Ending.STOPPED
     finally:

@@ -178,8 +178,8 @@ def cell_requests(
     """
     options = request.options
     change = options.block_change
-    alike: dict[tuple[int, str, str], CellSpec] = {}
     # By control line, variant and layout: cells that differ in their seeds alone share what that makes.
+    alike: dict[tuple[int, str, str], CellSpec] = {}
     cells: list[CellRequest] = []
     for scenario, variant, seeds, line in request.seeded_variants:
         for layout in request.layouts(variant):
