@@ -1,4 +1,4 @@
-"""The tables and plots of docs/aging.md on scenario ``aging-curve``: what two histories do to every filesystem."""
+"""The tables and plots of docs/aging-numbers.md on scenario ``aging-curve``: what two histories do to every filesystem."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

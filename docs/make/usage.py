@@ -1,4 +1,4 @@
-"""The answer of docs/aging.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``."""
+"""The answer of docs/aging-numbers.md to what ages a filesystem, fullness or usage: scenario ``fullness-or-usage``."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
