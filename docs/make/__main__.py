@@ -104,17 +104,23 @@ def _mark(tables: Sequence[Table], runs: Path) -> int:
 
 def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
     print(columns(HEAD, [estimate.row for estimate in forecasts]))
-    # Tables of the same runs have them once.
-    unended = [estimate for estimate in forecasts if estimate.known < estimate.cells]
-    apart = {(estimate.table.asked, estimate.table.kernels): estimate for estimate in unended}.values()
-    known = [estimate.time for estimate in apart if estimate.time]
-    total = TimeRange(sum(each.low for each in known), sum(each.high for each in known))
-    time = format_time_left(total) if total.high >= 1 else "not known" if apart else "seconds"
+    low = high = 0.0
+    seen: set[str] = set()
+    untimed = 0
+    for estimate in forecasts:  # a cell of several tables runs once
+        own = len(estimate.unknown - seen)
+        seen |= estimate.unknown
+        if estimate.time and own:
+            low += estimate.time.low * own / len(estimate.unknown)
+            high += estimate.time.high * own / len(estimate.unknown)
+        else:
+            untimed += own
+    time = format_time_left(TimeRange(low, high)) if high >= 1 else "not known" if seen else "seconds"
     at_once = f", {jobs} cells at a time" if jobs > 1 else ""
-    unknown = len(apart) - len(known)
-    more = f", and {unknown} runs of whose time nothing is known" if known and unknown else ""
+    more = f", and {untimed} cells of whose time nothing is known" if high >= 1 and untimed else ""
     disk = max((estimate.disk for estimate in forecasts), default=0)
-    print(f"in all: {time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
+    cells = f"{len(seen)} cells, " if seen else ""
+    print(f"in all: {cells}{time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
 
 
 def _run(jobs: int, on: str, fresh: bool, options: RunOptions, kernels: Sequence[str]) -> Sequence[RunDirectory]:

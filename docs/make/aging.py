@@ -1,4 +1,4 @@
-"""The tables of docs/aging-numbers.md: what aging did to every variant, the maps of their blocks, and what their data take."""
+"""The tables of docs/aging-numbers.md: what aging did to every variant, block maps, and what the data take."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The tables and plots of docs/aging-numbers.md on scenario ``aging-curve``: what two histories do to every filesystem."""
+"""The tables and plots of docs/aging-numbers.md on scenario ``aging-curve``: two histories on every filesystem."""
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction

@@ -46,6 +46,8 @@ class Forecast:
     cells: int
     known: int
     """Cells that have ended in this store, of the same harness, machine, drives and evaluation."""
+    unknown: frozenset[str]
+    """Names of the others (:func:`docs.make.proof.names_of_cells`)."""
     time: TimeRange | None
     """Of the cells that are not known."""
     disk: int
@@ -87,6 +89,7 @@ def forecast(table: Table, runs: Path, jobs: int) -> Forecast:
         proof.is_current(table, there),
         cells,
         cells - len(unknown),
+        frozenset().union(*(part.names for part in parts)),
         time,
         max((part.disk(jobs) for part in parts), default=0),
     )
@@ -105,6 +108,7 @@ class _Part:
         self.before: Took = list(cells_under(conditions, runs))
         ended = set(_ended(self.specs, request.kernel, conditions, runs))
         self.unknown = [cell for at, cell in enumerate(cells) if at not in ended]
+        self.names = {name for at, name in enumerate(proof.names_of_cells(options)) if at not in ended}
 
     def disk(self, jobs: int) -> int:
         return disk_of(self._request, self.specs, jobs)

@@ -101,9 +101,18 @@ def _definitions() -> list[str]:
     return _hashes(path for place in places_of_data for path in place.glob("*.toml"))
 
 
-@cache
+def names_of_cells(options: RunOptions) -> list[str]:
+    """Return a hash for each cell of a run that is not made yet: what two runs plan alike has one name."""
+    return [key_of([options.kernel, each]) for each in _planned(options)]
+
+
 def _cells(options: RunOptions) -> str:
-    return key_of([cell(spec) for spec in planned_cells(options)])
+    return key_of(_planned(options))
+
+
+@cache
+def _planned(options: RunOptions) -> list[dict[str, Any]]:
+    return [cell(spec) for spec in planned_cells(options)]
 
 
 def cell(spec: CellSpec) -> dict[str, Any]:

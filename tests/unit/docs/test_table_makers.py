@@ -1,6 +1,7 @@
 """What makers make of runs, and what is known of a table before its runs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from agelab.runner.request.request import planned_cells
 from agelab.scenario.seeds import Seeds
 from agelab.stats.series import Series
 from docs.make import block, findings, proof
+from docs.make.__main__ import _print_plan
 from docs.make.catalogue import Made, Table
 from docs.make.forecast import forecast
 from tests.build import aging_runs, run_builder, study_runs
@@ -211,7 +213,7 @@ def test_a_history_has_a_table_and_its_plots(tmp_path: Path) -> None:
 
 
 def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = RunOptions(name="aging-ext4", seeds=(1, 2))
     specs = planned_cells(options)
@@ -235,6 +237,8 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
     assert (found.cells, found.known, found.current) == (2, 1, False)
     assert found.time and found.time.high == 60
     assert found.row[-2] == "about 60 s"
+    _print_plan([found, replace(found, table=mine)], 1)
+    assert "in all: 1 cells, about 60 s; " in capsys.readouterr().out, "a cell of two tables is counted once"
     monkeypatch.setattr("docs.make.forecast.harness_hash", lambda: "another")
     assert forecast(mine, tmp_path / "runs", 1).known == 0
 

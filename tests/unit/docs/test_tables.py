@@ -347,9 +347,9 @@ def test_cells_are_what_the_run_is_asked_for_and_what_its_guests_are_told(
     assert len(set(keys)) == len(keys)
     assert cells() == keys[0] and proof.cells(table(runs=[])) == ""
     monkeypatch.setattr(proof, "guest_plan", lambda *what: {**guest_plan(*what), "entropy": "other"})
-    proof._cells.cache_clear()
+    proof._planned.cache_clear()
     assert cells() != keys[0]
-    proof._cells.cache_clear()
+    proof._planned.cache_clear()
 
 
 # ---- docs/tables.toml ----
