@@ -88,19 +88,11 @@ def write_log(log: LogSource, path: Path) -> HistoryReport:
     Raises InputError if it cannot be written.
     """
     check = operations.LogChecker(log.user_log or log.engine)
-    partial = atomic.temp_name(path)
-    try:
-        readers.new_file(partial, log.readable_by)
+    with readers.whole_file(path, log.readable_by) as partial:
         with partial.open("wb") as file:
             for line, _ in checked_lines(log, check):
                 file.write(line)
-        summary = report(log.engine, log.disk, log.seed, log.record, check.summary())
-        partial.rename(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return summary
+        return report(log.engine, log.disk, log.seed, log.record, check.summary())
 
 
 def _profiled(history: Profiled, disk: int, seed: int) -> LogSource:
