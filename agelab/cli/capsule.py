@@ -35,9 +35,7 @@ def capsule() -> None:
 @click.option("-o", "--output", type=OUTPUT, help="The file to write; by default <run>.capsule here.")
 @force_option
 @click.option(
-    "--with-image",
-    is_flag=True,
-    help="Include image, kernel, programs and data: larger, but a replay needs no mirror.",
+    "--with-image", is_flag=True, help="Include image, kernel, programs and data: larger, but a replay needs no mirror."
 )
 @click.option(
     "--artifact",

@@ -24,12 +24,7 @@ from agelab.results.run_directory import LATEST
     metavar="PERCENT",
     help="Exit 1 if a step is slower by more than chance and by more than this.",
 )
-@click.option(
-    "--junit",
-    type=OUTPUT,
-    metavar="FILE",
-    help="With --gate: also write JUnit XML, a case for each step.",
-)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="With --gate: also write JUnit XML, a case for each step.")
 @force_option
 @json_option
 def compare(

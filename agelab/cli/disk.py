@@ -55,10 +55,7 @@ def export(key: str, target: Path, image_format: Any) -> None:
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--filesystem", required=True, help="The filesystem on it.")
 @click.option(
-    "--defaults",
-    type=click.Choice(["period", "today"]),
-    default="today",
-    help="Which defaults to mount it with.",
+    "--defaults", type=click.Choice(["period", "today"]), default="today", help="Which defaults to mount it with."
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     """Store your own aged filesystem: an image file of it, raw or qcow2.

@@ -38,9 +38,7 @@ def findings_blocks(report: HostReport) -> Iterator[Block]:
 @json_option
 @click.option("--again", is_flag=True, help="Boot a guest again instead of trusting the last verdict on KVM.")
 @click.option(
-    "--clean",
-    is_flag=True,
-    help="Probe nothing: remove what killed agelabs left, except what a process still holds.",
+    "--clean", is_flag=True, help="Probe nothing: remove what killed agelabs left, except what a process still holds."
 )
 def doctor(as_json: bool, again: bool, clean: bool) -> int:
     """Say what this host can do, what that means for runs, and what to install.

@@ -49,10 +49,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
 @kernel.command()
 @click.argument("spec")
 @click.option(
-    "--config",
-    "fragments",
-    multiple=True,
-    help="More lines of configuration, from a file, or one: CONFIG_UFS_FS=m.",
+    "--config", "fragments", multiple=True, help="More lines of configuration, from a file, or one: CONFIG_UFS_FS=m."
 )
 @click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
 @click.option("--base", help="A distribution's .config in place of the small configuration.")

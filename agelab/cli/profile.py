@@ -22,16 +22,10 @@ if TYPE_CHECKING:
     help="The cell, chosen as for compare: ext4, or xfs,raid0.",
 )
 @click.option(
-    "--against",
-    metavar="RUN[:CHOICE,...]",
-    help="Show the difference from the profile of another run or cell.",
+    "--against", metavar="RUN[:CHOICE,...]", help="Show the difference from the profile of another run or cell."
 )
 @click.option("--against-step", metavar="STEP", help="Show the difference from another step: control/read.")
-@click.option(
-    "--svg",
-    type=OUTPUT,
-    help="Also draw a flame graph into this file.",
-)
+@click.option("--svg", type=OUTPUT, help="Also draw a flame graph into this file.")
 @force_option
 @click.option("--folded", is_flag=True, help="Print the folded stacks, for tools that read them.")
 @click.option("--all", "everything", is_flag=True, help="List every function.")

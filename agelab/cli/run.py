@@ -22,9 +22,7 @@ from agelab.runner.request.options import RunOptions
 )
 @options_of_run
 @click.option(
-    "--on",
-    metavar="dask://HOST:PORT",
-    help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
+    "--on", metavar="dask://HOST:PORT", help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md)."
 )
 def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.

@@ -29,10 +29,7 @@ def _words(text: str | None) -> list[str]:
 @test_options
 @click.option("--only", metavar="TEST,...", help="Run only these tests of the suite.")
 @click.option(
-    "--timeout",
-    type=click.FloatRange(0, 86400, min_open=True),
-    default=60,
-    help="Guest seconds for one test.",
+    "--timeout", type=click.FloatRange(0, 86400, min_open=True), default=60, help="Guest seconds for one test."
 )
 @click.option("--packages", metavar="NAME,...", help="Debian packages that the tests need.")
 @click.option("--mib", type=click.IntRange(16, 1 << 20), default=DISK_MIB, help="Size of the disk.")

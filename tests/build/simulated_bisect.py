@@ -99,11 +99,7 @@ def history(path: Path, commits: int) -> None:
     stream = ["feature done", "reset refs/heads/main"]
     for number in range(commits):
         makefile = f"VERSION = 6\nPATCHLEVEL = {number}\n"
-        stream += [
-            "commit refs/heads/main",
-            f"mark :{number + 1}",
-            f"committer a <a@b> {1_000_000 + number} +0000",
-        ]
+        stream += ["commit refs/heads/main", f"mark :{number + 1}", f"committer a <a@b> {1_000_000 + number} +0000"]
         stream += [f"data {len(str(number))}", str(number)]
         if number == 0:
             for name in ("kernel/a.c", "fs/a.c", "arch/x86/Kconfig", "Kconfig"):

@@ -264,8 +264,7 @@ class Spread(ClaimTest):
 
 
 AnyTest = Annotated[
-    ExpectedRatio | Same | Amount | Extreme | ExpectedOrder | Kept | Gain | Spread,
-    Field(discriminator="kind"),
+    ExpectedRatio | Same | Amount | Extreme | ExpectedOrder | Kept | Gain | Spread, Field(discriminator="kind")
 ]
 
 

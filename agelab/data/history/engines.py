@@ -158,14 +158,7 @@ def _repository(history: Repository, disk: int) -> LogSource:
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = hashlib.sha256("".join(f"{version}\n" for version in commits).encode()).hexdigest()
     return LogSource(
-        history.engine,
-        title,
-        disk,
-        None,
-        inputs,
-        lines(),
-        record,
-        readable_by=git_history.readable_by(repository),
+        history.engine, title, disk, None, inputs, lines(), record, readable_by=git_history.readable_by(repository)
     )
 
 
@@ -212,14 +205,7 @@ def _logged(history: Logged, disk: int) -> LogSource:
 
     title = "the user's log"
     return LogSource(
-        history.engine,
-        title,
-        disk,
-        None,
-        inputs,
-        lines(),
-        user_log=str(path),
-        readable_by=readers.of_files(path),
+        history.engine, title, disk, None, inputs, lines(), user_log=str(path), readable_by=readers.of_files(path)
     )
 
 
@@ -239,14 +225,7 @@ def _inputs(history: Profiled | Versions | Churned, disk: int, seed: int, **othe
         for name in ("fullness", "overwrites", "freed")
         if name in type(history).model_fields
     }
-    return {
-        "engine": history.engine,
-        "points": history.points,
-        "disk": disk,
-        "seed": seed,
-        **figures,
-        **others,
-    }
+    return {"engine": history.engine, "points": history.points, "disk": disk, "seed": seed, **figures, **others}
 
 
 def _count_versions(versions: Iterator[tree.Version], record: EngineRecord) -> Iterator[tree.Version]:

@@ -35,14 +35,7 @@ ROOT_FILE = "root.squashfs"
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
 # The guest needs no apt, and nothing that depends on the host or the time may stay.
 _REMOVED = (
-    *(
-        "etc/apt",
-        "etc/hostname",
-        "etc/resolv.conf",
-        "etc/machine-id",
-        "etc/.pwd.lock",
-        "var/lib/dbus/machine-id",
-    ),
+    *("etc/apt", "etc/hostname", "etc/resolv.conf", "etc/machine-id", "etc/.pwd.lock", "var/lib/dbus/machine-id"),
     *("var/lib/apt", "var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers/Lock"),
     *("etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/dpkg/dpkg.cfg.d/99mmdebstrap"),
 )
@@ -204,12 +197,7 @@ def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> d
 
 
 def obtain(
-    definition: RootDefinition,
-    chosen: RootPackages,
-    store: Store,
-    progress: Notify,
-    *,
-    verify: bool = True,
+    definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify, *, verify: bool = True
 ) -> Artefact:
     """Return the root of these packages, built if the store does not have it; read in full with ``verify``."""
 

@@ -65,12 +65,7 @@ KEYMAP = "qemu/keymaps/en-us"
 """Packer gives its guest a VNC display, whatever it is told; QEMU has none without it."""
 KNOWN = re.compile(r"^QEMU emulator version 7\.2\.\d")
 KNOWN_OF_SEVERAL = re.compile(r"^QEMU emulator version 10\.0\.\d")
-CALLED_BY_MODULE = (
-    "icount_prepare_for_run",
-    "icount_process_data",
-    "icount_handle_deadline",
-    "cpu_can_run",
-)
+CALLED_BY_MODULE = ("icount_prepare_for_run", "icount_process_data", "icount_handle_deadline", "cpu_can_run")
 CALLED_BY_PROGRAM = ("ppoll", "pthread_cond_wait")
 _CALL = re.compile(r"R_X86_64_(?:JUMP_SLOT|GLOB_DAT)\s+[0-9a-f]+\s+(\w+)")
 """A call through the symbol table, as readelf lists it."""
@@ -188,12 +183,7 @@ def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) ->
 
 
 def _library(
-    source: Path,
-    otherwise: str,
-    store: Store,
-    emulator: Emulator,
-    progress: Notify,
-    known: re.Pattern[str] = KNOWN,
+    source: Path, otherwise: str, store: Store, emulator: Emulator, progress: Notify, known: re.Pattern[str] = KNOWN
 ) -> Path:
     """Return the library of a source, compiled if the store does not have it."""
     if not known.match(emulator.version):

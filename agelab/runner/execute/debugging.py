@@ -121,8 +121,7 @@ def debug(
         except _Looked:
             return printed[0]
     raise InputError(
-        f"the cell ended without that moment: {at}",
-        hint="agelab show names the steps; the console has the messages",
+        f"the cell ended without that moment: {at}", hint="agelab show names the steps; the console has the messages"
     )
 
 

@@ -290,12 +290,7 @@ class BlockPass(CellPass):
                 self._write(header, requests, phase, step, step_id)
 
     def _write(
-        self,
-        header: dict[str, Any],
-        requests: list[BlockRequest],
-        phase: Phase,
-        step: StepPlan,
-        step_id: str,
+        self, header: dict[str, Any], requests: list[BlockRequest], phase: Phase, step: StepPlan, step_id: str
     ) -> None:
         name = f"{phase.file_prefix}{step.name}-{step.repetition}"
         devices = {drive: number.replace(":", ",") for number, drive in header["drives"].items()}

@@ -151,10 +151,6 @@ def recorded(phase: Phase) -> Phase:
             return (step,)
         begins = keeper(step, f"{step.name}.begin", f"{RECORDER} begin")
         keeps = keeper(step, f"{step.name}.blocks", f'{RECORDER} keep "${RECORDS_VARIABLE}" {next(places)}')
-        return (
-            replace(begins, caches=step.caches, pause=step.pause),
-            replace(step, caches="keep", pause=0),
-            keeps,
-        )
+        return (replace(begins, caches=step.caches, pause=step.pause), replace(step, caches="keep", pause=0), keeps)
 
     return phase.expanded(around)

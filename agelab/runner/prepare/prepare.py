@@ -245,8 +245,7 @@ def tell_too_small(specs: Sequence[CellSpec], say: Notify) -> None:
     small = [why for spec in specs if (why := too_small(spec))]
     if small and len(small) == len(specs):
         raise InputError(
-            "; ".join(dict.fromkeys(small)),
-            hint="make the disk larger: disk.mib of the scenario, or --scale paper",
+            "; ".join(dict.fromkeys(small)), hint="make the disk larger: disk.mib of the scenario, or --scale paper"
         )
     for why in dict.fromkeys(small):
         say(f"{why}: such cells are not run")

@@ -89,13 +89,7 @@ def test_what_the_host_holds_back_is_known_by_its_error(error: Exception, said: 
 
 def test_any_other_error_stays_a_bug() -> None:
     of_a_pipe = BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 10)
-    for error in (
-        AssertionError(),
-        ImportError("no module"),
-        RuntimeError("x"),
-        OSError(errno.EIO, "x"),
-        of_a_pipe,
-    ):
+    for error in (AssertionError(), ImportError("no module"), RuntimeError("x"), OSError(errno.EIO, "x"), of_a_pipe):
         assert limits.of_error(error) is None
 
 

@@ -275,10 +275,7 @@ def test_make_passes_on_what_was_said_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "options"),
     [
-        (
-            ["plan", "NAME=aging", "KERNEL=source:5.10"],
-            "<plan><aging><--kernel><source:5.10,patches=it's.patch>",
-        ),
+        (["plan", "NAME=aging", "KERNEL=source:5.10"], "<plan><aging><--kernel><source:5.10,patches=it's.patch>"),
         (
             ["sweep", "NAME=aging", "KERNELS=source:5.10 source:6.1,config=a"],
             "<run><aging><--kernel><source:5.10,patches=it's.patch><--kernel><source:6.1,config=a,patches=it's.patch>",

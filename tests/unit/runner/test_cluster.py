@@ -64,10 +64,7 @@ def scheduler_process(place: Path) -> Iterator[str]:
     """Start Dask's scheduler on the loopback, in a process of its own as a user's is; yield its address."""
     log = place / "scheduler.log"
     words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    with (
-        log.open("wb") as file,
-        subprocess.Popen([DASK, "scheduler", *words], stdout=file, stderr=file) as child,
-    ):
+    with log.open("wb") as file, subprocess.Popen([DASK, "scheduler", *words], stdout=file, stderr=file) as child:
         try:
             said = re.compile(r"Scheduler at: *(tcp://[0-9.:]+)")
             until(lambda: said.search(log.read_text()) is not None)
@@ -167,12 +164,7 @@ def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_noth
 )  # fmt: skip
 def test_a_worker_that_says_nonsense_of_itself_is_none(said: object) -> None:
     good = {"resources": {"cell": 2, "memory": 1e300}}
-    workers: dict[object, object] = {
-        "tcp://[": good,
-        "tcp://h:1": {"resources": said},
-        5: {},
-        "tcp://h:2": said,
-    }
+    workers: dict[object, object] = {"tcp://[": good, "tcp://h:1": {"resources": said}, 5: {}, "tcp://h:2": said}
     client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
     cells = DaskCells(client, plan())
     assert cells._workers() == [good["resources"]] and cells.slots(MEMORY) == 2
@@ -294,13 +286,7 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "variable", "fresh"),
-    [
-        ({}, "", False),
-        ({}, "0", False),
-        ({}, "1", True),
-        ({"fresh": True}, "", True),
-        ({"verify": 0.5}, "", True),
-    ],
+    [({}, "", False), ({}, "0", False), ({}, "1", True), ({"fresh": True}, "", True), ({"verify": 0.5}, "", True)],
 )
 def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: dict[str, object], variable: str, fresh: bool
@@ -359,11 +345,7 @@ def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> Non
 )
 @pytest.mark.parametrize("erase", ["", "disk-0123456789abcdef"])
 def test_a_worker_takes_no_plan_that_could_not_have_been_made(
-    tmp_path: Path,
-    words: dict[str, str],
-    erase: str,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, words: dict[str, str], erase: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
@@ -433,9 +415,7 @@ def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
             run_cell(plan(command=options.to_plan()), 1, store, Progress())
 
 
-def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_CACHE": "/d"}
     for name, value in {**wanted, "AGELAB_OWNER": "me"}.items():
         monkeypatch.setenv(name, value)
