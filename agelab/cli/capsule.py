@@ -15,11 +15,11 @@ from agelab.cli.options import (
     force_option,
     json_option,
     open_store,
+    print_blocks,
     print_json,
     require_output,
 )
 from agelab.present.view.progress import show_progress
-from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store

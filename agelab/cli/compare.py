@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_blocks, print_json, write_output
 from agelab.results.run_directory import LATEST
 
 
@@ -56,7 +56,6 @@ def compare(
     from agelab.present.view.comparison import comparison_blocks, comparison_json, pairs_blocks
     from agelab.present.view.junit import gate_lines
     from agelab.present.view.ratio_table import ratio_texts
-    from agelab.present.view.terminal import print_blocks
 
     if junit and gate is None:
         raise click.UsageError("--junit needs --gate PERCENT")

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import click
 
 from agelab.base.errors import InputError
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_blocks, print_json
 from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
-from agelab.present.view.terminal import print_blocks
 from agelab.store import disk_import, stored_disk
 
 SCHEMA = 1

@@ -6,9 +6,8 @@ import click
 
 from agelab.base.errors import HostError
 from agelab.base.verbs import as_called
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_blocks, print_json
 from agelab.present.report.blocks import Block, Table, TableCell, headings
-from agelab.present.view.terminal import print_blocks
 from agelab.runner.doctor import HostReport, ProbeStatus, examine, leftovers
 
 HEADS = headings("what ", "status ", "found ", "what it means", wrapped=("found ", "what it means"))

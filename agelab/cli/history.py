@@ -9,10 +9,9 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from agelab.base.errors import InputError, did_you_mean
-from agelab.cli.options import OUTPUT, SIZE, force_option, json_option, print_json
+from agelab.cli.options import OUTPUT, SIZE, force_option, json_option, print_blocks, print_json
 from agelab.data.history.operations import LogSummary
 from agelab.present.report.blocks import Block, facts
-from agelab.present.view.terminal import print_blocks
 from agelab.scenario.history import History
 
 POINTS = 10

@@ -7,10 +7,9 @@ import click
 
 from agelab import kernel as kernels
 from agelab.base.errors import InputError
-from agelab.cli.options import json_option, open_store, print_json, say
+from agelab.cli.options import json_option, open_store, print_blocks, print_json, say
 from agelab.machine.drive import module
 from agelab.present.view import artefacts
-from agelab.present.view.terminal import print_blocks
 
 
 @click.group()

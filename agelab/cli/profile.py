@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_blocks, print_json, write_output
 
 if TYPE_CHECKING:
     from agelab.analysis.profiles import StepStacks
@@ -47,7 +47,6 @@ def profile(
     """
     from agelab.evaluate.stacks import flame
     from agelab.present.view.profile import changes_blocks, profile_json, top_blocks
-    from agelab.present.view.terminal import print_blocks
 
     words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
     profiled = _stacks(words, step)

@@ -9,9 +9,8 @@ import click
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
 from agelab.cli.click_options import CellsCommand, execute, options_of_run
-from agelab.cli.options import open_store
+from agelab.cli.options import open_store, print_blocks
 from agelab.present.view.progress import show_progress
-from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 

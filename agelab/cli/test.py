@@ -9,8 +9,7 @@ import click
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.click_options import execute, test_options
-from agelab.cli.options import OUTPUT, force_option, open_store, say, write_output
-from agelab.present.view.terminal import print_blocks
+from agelab.cli.options import OUTPUT, force_option, open_store, print_blocks, say, write_output
 from agelab.runner.request.options import RunOptions
 
 DISK_MIB, MEMORY_MIB, SCHEDULE = 512, 256, 1
