@@ -90,14 +90,11 @@ def _overview(known: Known, now: str) -> Page:
         "oldest": known.points[0].words,
         "newest": known.points[-1].words,
     }
-    lost = [*passed_over_lines(known)]
-    if known.gone:
-        lost.append(f"{len(known.gone)} points were measured and are in the history no more")
     sections = [
         Section("lines", "The lines", (_lines_table(known),)),
         Section("now", "How far it is", (Facts(tuple(facts.items())),)),
     ]
-    if lost:
+    if lost := [*passed_over_lines(known)]:
         sections.append(Section("skipped", "Skipped", (Prose(lost, listed=True),)))
     verdict = f"{len(steps)} step{'s' * (len(steps) != 1)} on {len(known.lines)} lines."
     answer = Answer("What changed, and since when?", verdict, tuple(step_words(known, row) for row in steps))

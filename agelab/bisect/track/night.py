@@ -13,7 +13,7 @@ from typing import Protocol
 
 from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
-from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
+from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row, measured_points
 from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
@@ -75,8 +75,6 @@ class Night:
 
     def work(self) -> None:
         """Work until nothing is left to do, or no time for it."""
-        if gone := self.known.gone:
-            self.say(f"the history was rewritten: {len(gone)} measured points are none any more, and are left out")
         for line in passed_over_lines(self.known):
             self.say(line)
         while task := self._next():
@@ -239,7 +237,10 @@ def step_words(known: Known, row: Followed) -> str:
 
 
 def passed_over_lines(known: Known) -> Iterator[str]:
-    """Say which points have no value, those that lie side by side and have one reason together."""
+    """Say which points are left out, those that lie side by side and have one reason together."""
+    if gone := known.gone:
+        whose = "of a history that was rewritten, or of another file of this name"
+        yield f"{len(gone)} of {len(measured_points(known.rows))} measured points left out: {whose}"
     for watch in known.track.watch:
         rows = [row for row in known.passed_over if row.watch == watch.key]
         rows.sort(key=lambda row: known.places[row.point])

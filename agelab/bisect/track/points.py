@@ -7,13 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from agelab.base import git
-from agelab.base.errors import InputError, Notify
+from agelab.base.errors import HostError, InputError, Notify
 from agelab.base.git import GitRepository
 from agelab.bisect import search
 from agelab.bisect.git_search import is_ancestor, resolve_commit
 from agelab.bisect.track.question import Commits, DebianKernels, KernelTree, Track
+from agelab.debian import snapshot
 from agelab.kernel import available, recipes, source_tree
-from agelab.kernel.debian_kernel import numbers
+from agelab.kernel.debian_kernel import AvailableKernel, numbers
 from agelab.store.artefacts import Store
 
 FIELD = "\x1f"
@@ -48,10 +49,15 @@ class Point:
         return " ".join(filter(None, (self.name, self.date, self.subject and f'"{self.subject}"')))
 
 
-def points_of(track: Track, store: Store, say: Notify) -> list[Point]:
-    """List all points, the oldest first. Raises InputError for a tree, ref, version or path that there is not."""
+def points_of(
+    track: Track, store: Store, say: Notify, measured: Sequence[str] = (), *, refresh: bool = False
+) -> list[Point]:
+    """List all points, the oldest first; kernels that were ``measured`` also where the mirror has newer ones by now.
+
+    ``refresh`` asks the mirror anew. Raises InputError for a tree, ref, version, date or path that there is not.
+    """
     if track.debian:
-        return _packages(track.debian, store, say)
+        return _packages(track.debian, store, say, measured, refresh=refresh)
     commits = track.tree or track.program
     assert commits
     path = Path(commits.path).expanduser().absolute()
@@ -61,19 +67,34 @@ def points_of(track: Track, store: Store, say: Notify) -> list[Point]:
     return [*_commits(commits, repository, path)]
 
 
-def _packages(asked: DebianKernels, store: Store, say: Notify) -> list[Point]:
+def _packages(
+    asked: DebianKernels, store: Store, say: Notify, measured: Sequence[str], *, refresh: bool
+) -> list[Point]:
     if asked.dates:
+        for date in asked.dates:
+            with snapshot.named(date):
+                snapshot.chosen()
         return _ranked([(date, date, "", "") for date in asked.dates], (), None)
     if asked.kernels:
         specs = dict.fromkeys(search.pin(spec, store, say) for spec in asked.kernels)
     else:
         since = numbers(asked.since)
-        there = (kernel for kernel in available(store, progress=say) if kernel.headers)
-        specs = dict.fromkeys(kernel.spec for kernel in there if numbers(kernel.version) >= since)
+        there = (kernel for kernel in _of_mirror(store, say, refresh=refresh) if kernel.headers)
+        known = [kernel.spec for kernel in there if numbers(kernel.version) >= since]
+        known += [spec for spec in measured if spec.startswith(search.DEBIAN) and numbers(spec)[:2] >= since[:2]]
+        specs = dict.fromkeys(sorted(known, key=search.by_version))
     if not specs:
         raise InputError(f"debian: the mirror has no kernel since {asked.since}", hint="agelab list kernels")
     names = [spec.partition(":")[2].removesuffix("-amd64") for spec in specs]
     return _ranked([(spec, name, "", "") for spec, name in zip(specs, names, strict=True)], (), None)
+
+
+def _of_mirror(store: Store, say: Notify, *, refresh: bool) -> list[AvailableKernel]:
+    try:
+        return available(store, refresh=refresh, progress=say)
+    except HostError as error:
+        say(f"no new kernels: {str(error).splitlines()[0]}")
+        return available(store, progress=say)
 
 
 def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[Point]:
@@ -84,7 +105,7 @@ def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[
     if not is_ancestor(repository, since, tip):
         raise InputError(f"{path}: since ({asked.since}) is not in the history of {asked.branch}")
     if missing := [name for name in asked.paths if not _is_there(repository, since, tip, name)]:
-        raise InputError(f"{path}: paths: there is no {missing[0]} in {asked.since} or {asked.branch}")
+        raise InputError(f"{path}: paths: there is no {', '.join(missing)} in {asked.since} or {asked.branch}")
     suffix = ""
     if isinstance(asked, KernelTree):
         for name, commit in (("since", since), ("branch", tip)):

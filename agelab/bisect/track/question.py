@@ -18,6 +18,12 @@ OF_TRACK = ("name", "directory", "kernel", "seeds", "until_decided", "of_plan")
 """Options of a run that the track decides."""
 
 
+def _below(path: str) -> str:
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        raise ValueError(f"{path!r} is not below the tree")
+    return path
+
+
 def _measure(text: str) -> str:
     try:
         Measure.parse(text, "metrics")
@@ -46,7 +52,7 @@ class KernelTree(Commits):
 class DebianKernels(Frozen):
     """Debian's kernels: all that the mirror has, or those that are named; or Debian itself over dates."""
 
-    since: str = Field(default="", description="the oldest version to take: 6.1")
+    since: str = Field(default="", pattern=r"^(\d\S*)?$", description="the oldest version to take: 6.1")
     kernels: tuple[str, ...] = Field(default=(), description="these in their order, in place of the mirror's")
     dates: tuple[str, ...] = Field(
         default=(), description="snapshots of all packages in their order, as SNAPSHOT= takes them"
@@ -63,7 +69,7 @@ class OwnProgram(Commits):
     """A program that is built at each commit of its tree, confined, and brought into the guests."""
 
     build: str = Field(min_length=1, description="command that builds it, for sh, in the tree's directory")
-    makes: str = Field(
+    makes: Annotated[str, AfterValidator(_below)] = Field(
         min_length=1,
         description="the file that it makes, below the tree; the scenario brings a file of that name",
     )
@@ -81,6 +87,12 @@ class Watch(Frozen):
         min_length=1, description="STEP:METRIC, or STEP:REPETITION:METRIC"
     )
     run: dict[str, Any] = Field(default={}, description="options of agelab run, by their names")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        if twice := [metric for metric in self.metrics if self.metrics.count(metric) > 1]:
+            raise ValueError(f"metrics: {twice[0]} is there twice")
+        return self
 
     @property
     def key(self) -> str:

@@ -1,37 +1,49 @@
 """agelab track: points, lines, nights and pages; what cells measure is drawn."""
 
 import json
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import log
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from agelab.base.errors import InputError, silent
-from agelab.bisect import answer
+from agelab.base.errors import HostError, InputError, silent
+from agelab.bisect import answer, search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
+from agelab.bisect.track import points as track_points
 from agelab.bisect.track import question, runs
 from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver
 from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
+from agelab.cli import main
 from agelab.cli.bisect import parse_question
-from agelab.debian import PackagesVanished
+from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.kernel import build
+from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.present.track import write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
 from tests.build.cli import Cli
+from tests.build.waiting import until
 from validation import track as planted
 
+WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
 HOSTILE = '</title><script>alert("x")</script>'
 
 # ---- segments ----
@@ -159,6 +171,8 @@ def test_all_mistakes_of_a_file_are_told_with_their_places(place: Path) -> None:
         ("[[watch]]", '[[watch]]\nrun = { clock = "wall" }', "the wall clock is this host's"),
         ("[[watch]]", '[[watch]]\nrun = { nosuch = 1 }', "nosuch"),
         ('makes = "work"', 'makes = "other"', 'bring = ["./other"]'),
+        ('makes = "work"', 'makes = "../work"', "program.makes: '../work' is not below the tree"),
+        ('"work:elapsed"', '"work:work_latency"', "work:work_latency is there twice"),
     ],
 )  # fmt: skip
 def test_what_no_night_could_measure_is_one_line(place: Path, old: str, new: str, word: str) -> None:
@@ -204,6 +218,70 @@ def test_a_tree_that_has_not_what_is_named_is_one_line(place: Path, change: dict
     program = {**planted.planted_track().model_dump()["program"], **change}
     with pytest.raises(InputError, match=re.escape(word)):
         points_of(planted.planted_track(program=program), Store(place), silent)
+
+
+DEBIAN: dict[str, Any] = {"name": "t", "minutes": 9, "page": "site", "watch": [WATCHED]}
+
+
+@pytest.mark.parametrize(
+    ("debian", "word"),
+    [
+        ({"since": "bookworm"}, "since"),
+        ({"kernels": ["6.1", "bookwurm"]}, "no kernel 'bookwurm'"),
+        ({"dates": ["20260101T000000Z", "2026-04-01"]}, "2026-04-01: it is no date like"),
+    ],
+)
+def test_packages_that_there_cannot_be_are_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, debian: dict[str, object], word: str
+) -> None:
+    monkeypatch.setattr(snapshot, "_of_date", lambda *_: None)
+    monkeypatch.setattr(search, "release_of", lambda name, *_, **__: f"{name}.0-1-amd64")
+    with pytest.raises((InputError, ValidationError), match=word):
+        points_of(Track.model_validate({**DEBIAN, "debian": debian}), Store(tmp_path), silent)
+
+
+def test_kernels_that_the_mirror_has_no_more_stay_on_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[bool]()
+
+    def of_mirror(_: Store, *, refresh: bool = False, progress: object) -> list[AvailableKernel]:
+        asked.append(refresh)
+        if refresh:
+            raise HostError("cannot fetch the package lists\nof any")
+        names = {"6.1.0-9-amd64": "6.1.90-1", "6.12.9+deb13-amd64": "6.12.9-1", "5.10.0-8-amd64": "5.10.8-1"}
+        return [
+            AvailableKernel(release=name, version=version, suite="s", headers=True) for name, version in names.items()
+        ]
+
+    monkeypatch.setattr(track_points, "available", of_mirror)
+    track = Track.model_validate({**DEBIAN, "debian": {"since": "6.1.50"}})
+    measured = [*(f"debian:{name}-amd64" for name in ("6.1.0-8", "6.1.0-9", "5.10.0-7")), "tree:/linux@1234"]
+    said = list[str]()
+    points = points_of(track, Store(tmp_path), said.append, measured, refresh=True)
+    assert [point.name for point in points] == ["6.1.0-8", "6.1.0-9", "6.12.9+deb13"]
+    assert points[0].rank is Rank.END and asked == [True, False]
+    assert said == ["no new kernels: cannot fetch the package lists"]
+
+
+def test_a_date_whose_packages_cannot_be_had_waits_and_leaves_the_environment_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(snapshot.VARIABLE, "mine")
+    track = Track.model_validate({**DEBIAN, "debian": {"dates": ["20260101T000000Z"]}})
+    [point] = [Point(date, date) for date in track.debian.dates] if track.debian else []
+
+    def update(_: Archive, *, refresh: bool) -> None:
+        assert os.environ[snapshot.VARIABLE] == point.id
+        raise InputError(f"the snapshot {point.id} has no Debian suite 'bookworm'")
+
+    monkeypatch.setattr(snapshot, "chosen", lambda: None)
+    monkeypatch.setattr(Archive, "update", update)
+    cells = runs.TrackRuns(track, [point], Store(tmp_path), planted.NO_DOORS, silent)
+    said = list[str]()
+    Night(track, [point], Journal(tmp_path), cells, said.append).work()
+    assert said[-1] == f"  not this night: the snapshot {point.id} has no Debian suite 'bookworm'"
+    assert os.environ[snapshot.VARIABLE] == "mine"
 
 
 def test_the_ends_come_first_then_tags_then_the_middles_of_gaps_of_what_touches_the_paths() -> None:
@@ -273,35 +351,6 @@ def test_three_guilty_commits_of_72_are_found_in_a_third_of_the_cells(tmp_path: 
     assert 3 * len(trial.runs.cells) <= planted.SEEDS * len(trial.points)
     told = [line for line in trial.said if "since c" in line]
     assert len(told) == 3 and any(re.search(r"since c47", line) and "slower, 1.099 times" in line for line in told)
-
-
-def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(tmp_path: Path) -> None:
-    drawn, trial = random.Random(3), Trial(tmp_path)
-    kept, lost = set[tuple[str, int]](), 0
-    for _ in range(10):
-        night, left = trial.night(), drawn.randrange(1, 9)
-
-        def killed(point: Point) -> str | None:
-            nonlocal left, lost
-            left -= 1
-            if left < 0:
-                lost += 1
-                raise KeyboardInterrupt
-            return None
-
-        trial.instead = killed
-        with pytest.raises(KeyboardInterrupt):
-            night.work()
-        kept |= trial.runs.cells
-        cells = [(row.point, row.seed) for row in Journal(tmp_path).rows if isinstance(row, Measured)]
-        assert {*cells} == kept and len(cells) == len(kept), "what had ended is known, and not measured again"
-    with (tmp_path / "journal.jsonl").open("ab") as file:
-        file.write(b'{"kind":"meas')  # a line that was being written
-    trial.instead = lambda point: None
-    known = trial.worked()
-    assert {row.culprit for row in known.followed if row.culprit} == {f"c{at}" for at in planted.GUILTY}
-    cells = [(row.point, row.seed) for row in known.rows if isinstance(row, Measured)]
-    assert lost == 10 and len(cells) == len({*cells})
 
 
 def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
@@ -409,7 +458,8 @@ def test_a_history_that_was_rewritten_is_told_and_what_is_there_goes_on(tmp_path
     trial.points[50:] = [Point(f"new{at}", f"new{at}", rank=Rank.TOUCHES) for at in range(50, 73)]
     trial.said.clear()
     known = trial.worked()
-    assert "the history was rewritten: 23 measured points are none any more, and are left out" in trial.said
+    said = "23 of {} measured points left out: of a history that was rewritten, or of another file of this name"
+    assert trial.said[0] == said.format(73) and [*passed_over_lines(known)] == [said.format(96)]
     assert known.points[-1].id in {row.point for row in known.measured}
     assert {"c23", "c47"} <= {row.culprit for row in known.followed}
 
@@ -473,7 +523,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("drawn")
-def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(place: Path, cli: Cli) -> None:
+def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(
+    place: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = place / "track.toml"
     file.write_text(f'hook = "cat >> {place}/told"\n{file.read_text()}')
     told = cli.out("track", file, "--junit", place / "junit.xml", code=1).splitlines()
@@ -482,8 +534,60 @@ def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(place: Path, cli
     assert (place / "junit.xml").read_text().count('<failure message="work:') == 3
     assert cli.out("track", file) == ""
     (place / "site" / "index.html").unlink()
-    cli.run("track", file, "--pages")
+    monkeypatch.chdir("/")
+    assert cli.run("track", file, "--pages")[1].startswith(f"{place}/site/index.html: ")
     assert "3 steps on 2 lines." in (place / "site" / "index.html").read_text()
+
+
+def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(
+    place: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, asked, moments = place / "track.toml", place / "asked", random.Random(3)
+    asked.touch()
+
+    class Slow(planted.DrawnRuns):
+        """Says what is asked of it, and takes a moment for it."""
+
+        def __init__(self, track: Track, points: Sequence[Point], *_: object) -> None:
+            super().__init__(track, points, 1, 0.005)
+
+        def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
+            with asked.open("a") as log:
+                print(point.id, *seeds, file=log)
+            time.sleep(0.01)
+            return super().measure(point, watch, seeds)
+
+    def so_far() -> list[str]:
+        return asked.read_text().splitlines()
+
+    def killed() -> str:
+        """Kill a night; return what ran, if anything did."""
+        enough = len(so_far()) + moments.randrange(1, 9)
+        night = get_context("fork").Process(target=main, args=(["track", str(file)],))
+        night.start()
+        until(lambda: len(so_far()) >= enough)
+        time.sleep(moments.random() / 50)
+        night.kill()
+        night.join()
+        assert night.exitcode == -signal.SIGKILL
+        return so_far()[-1]
+
+    monkeypatch.setattr(runs, "TrackRuns", Slow)
+    ran = [killed() for _ in range(10)]
+    with (place.parent / "store/tracks/planted-work/journal.jsonl").open("ab") as journal:
+        journal.write(b'{"kind":"meas')  # a line that was being written
+    assert len(cli.out("track", file, code=1).splitlines()) == 3
+    twice = Counter(so_far()) - Counter({*so_far()})
+    assert twice and not twice - Counter(ran), "what had ended is known, and not measured again"
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("page", ["track.toml", "track.toml/site", "/proc/site"])
+def test_a_page_s_directory_that_there_cannot_be_is_one_line(place: Path, cli: Cli, page: str) -> None:
+    file = place / "track.toml"
+    file.write_text(file.read_text().replace('page = "site"', f'page = "{page}"'))
+    said = cli.err("track", file)
+    assert f"{place / page} cannot be made a directory: " in said and len(said.splitlines()) == 1
 
 
 @pytest.mark.usefixtures("drawn")
@@ -530,7 +634,6 @@ def linux(tmp_path: Path) -> Path:
 
 
 SLOW = {"t2": 1.2, "t3": 1.2, "Merge topic": 1.2, "end": 1.2}
-WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
 
 
 class KernelCells(runs.TrackRuns):
