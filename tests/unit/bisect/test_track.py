@@ -5,15 +5,13 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
-import time
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import log
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +28,6 @@ from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
-from agelab.cli import main
 from agelab.cli.bisect import parse_question
 from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.kernel import build
@@ -40,7 +37,8 @@ from agelab.stats import segments
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
 from tests.build.cli import Cli
-from tests.build.waiting import until
+from tests.build.killed_nights import KILLS, RAN
+from tests.build.scenario_builder import PROJECT
 from validation import track as planted
 
 WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
@@ -539,45 +537,15 @@ def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(
     assert "3 steps on 2 lines." in (place / "site" / "index.html").read_text()
 
 
-def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(
-    place: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file, asked, moments = place / "track.toml", place / "asked", random.Random(3)
-    asked.touch()
-
-    class Slow(planted.DrawnRuns):
-        """Says what is asked of it, and takes a moment for it."""
-
-        def __init__(self, track: Track, points: Sequence[Point], *_: object) -> None:
-            super().__init__(track, points, 1, 0.005)
-
-        def measure(self, point: Point, watch: Watch, seeds: Sequence[int]) -> list[Measured | PassedOver]:
-            with asked.open("a") as log:
-                print(point.id, *seeds, file=log)
-            time.sleep(0.01)
-            return super().measure(point, watch, seeds)
-
-    def so_far() -> list[str]:
-        return asked.read_text().splitlines()
-
-    def killed() -> str:
-        """Kill a night; return what ran, if anything did."""
-        enough = len(so_far()) + moments.randrange(1, 9)
-        night = get_context("fork").Process(target=main, args=(["track", str(file)],))
-        night.start()
-        until(lambda: len(so_far()) >= enough)
-        time.sleep(moments.random() / 50)
-        night.kill()
-        night.join()
-        assert night.exitcode == -signal.SIGKILL
-        return so_far()[-1]
-
-    monkeypatch.setattr(runs, "TrackRuns", Slow)
-    ran = [killed() for _ in range(10)]
-    with (place.parent / "store/tracks/planted-work/journal.jsonl").open("ab") as journal:
-        journal.write(b'{"kind":"meas')  # a line that was being written
-    assert len(cli.out("track", file, code=1).splitlines()) == 3
-    twice = Counter(so_far()) - Counter({*so_far()})
+def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(place: Path) -> None:
+    words = [sys.executable, "-m", "tests.build.killed_nights", str(place / "track.toml"), str(place / "asked")]
+    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    ran = [line.removeprefix(RAN) for line in done.stdout.splitlines() if line.startswith(RAN)]
+    told = {step["culprit"] for step in json.loads((place / "site/index.json").read_text())["steps"] if step["differs"]}
+    assert len(told) == 3 and len(ran) == KILLS
+    asked = Counter((place / "asked").read_text().splitlines())
+    twice = asked - Counter({*asked})
     assert twice and not twice - Counter(ran), "what had ended is known, and not measured again"
 
 
