@@ -4,10 +4,12 @@ What was found out is in the journal before the next thing begins: a night that 
 """
 
 import time
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import ceil, log2
+from operator import itemgetter
 from statistics import median
 from typing import Protocol
 
@@ -250,8 +252,12 @@ def passed_over_lines(known: Known) -> Iterator[str]:
             if why := next((row.why for row in rows if known.places[row.point] == lacking), ""):
                 there = names[span.start if lacking < span.start else span.stop - 1]
                 yield f"{watch.scenario}: runs {where.format(there)}: {why}"
-        within = dict.fromkeys(row for row in rows if known.places[row.point] in span)
-        for (label, why), some in groupby(within, lambda row: (row.label, row.why)):
-            those = [names[known.places[row.point]] for row in some]
+        measured = {(row.label, known.places[row.point]) for row in known.measured if row.watch == watch.key}
+        labels = {row.label for row in rows}
+        values = {label: sorted(at for name, at in measured if label in ("", name)) for label in labels}
+        within = dict.fromkeys((row.label, row.why, known.places[row.point]) for row in rows)
+        beside = ((*row, bisect(values[row[0]], row[2])) for row in within if row[2] in span)
+        for (label, why, _), some in groupby(beside, itemgetter(0, 1, 3)):
+            those = [names[place] for _, _, place, _ in some]
             said = those[0] if len(those) == 1 else f"{those[0]} to {those[-1]} ({len(those)})"
             yield f"{said}: {watch.scenario}{label and f' {label}'} left out: {why}"

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from agelab.bisect import answer, search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.track import points as track_points
 from agelab.bisect.track import question, runs
-from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver
+from agelab.bisect.track.journal import Followed, Journal, LineId, Measured, PassedOver, Row
 from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
@@ -32,7 +33,7 @@ from agelab.cli.bisect import parse_question
 from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.kernel import build
 from agelab.kernel.debian_kernel import AvailableKernel
-from agelab.present.track import write_site
+from agelab.present.track import page_name, write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
@@ -356,6 +357,7 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     reasons = {
         "c30": "does not build: work.c:1: error",
         "c31": "does not build: work.c:1: error",
+        "c33": "does not build: work.c:1: error",
         "c60": "panics",
     }
     trial.instead = lambda point: (
@@ -365,7 +367,8 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     lines = [*passed_over_lines(known)]
     assert lines[0].startswith("./planted-work.toml: runs from c") and "needs 6.1" in lines[0]
     assert "c30 to c31 (2): ./planted-work.toml left out: does not build: work.c:1: error" in lines
-    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 3
+    assert "c33: ./planted-work.toml left out: does not build: work.c:1: error" in lines, "c32 lies between"
+    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 4
     tried = {row.point for row in known.passed_over if row.unsupported}
     assert len(tried) < 6, "older points than one that is too old are not tried"
     measured = len(trial.runs.cells)
@@ -507,6 +510,41 @@ def test_the_pages_show_lines_and_steps_and_say_nothing_as_markup(tmp_path: Path
     assert [step["culprit"] for step in content["steps"] if step["differs"]]
     values = json.loads(next(site.glob("*elapsed*.json")).read_text())
     assert len(values["values"]) == len(trial.points) and len(values["levels"]) == 3
+
+
+def test_a_site_of_500_points_and_20_metrics_is_small_and_soon_made(tmp_path: Path) -> None:
+    metrics = [f"copy:{'work_' * n}elapsed" for n in range(20)]
+    watch = {"scenario": "aging-ext4", "metrics": metrics}
+    track = Track.model_validate({**DEBIAN, "debian": {}, "watch": [watch]})
+    points = [Point(f"{at:07x}", f"{at:07x}", "2026-02-03", f"ext4: {'a usual subject ' * 3}{at}") for at in range(500)]
+    key, drawn = track.watch[0].key, random.Random(1)
+    rows: list[Row] = [
+        Measured(
+            point=point.id, watch=key, label="ext4", seed=1, run="run", under="", seconds=60,
+            values={metric: drawn.gauss(12, 0.1) for metric in metrics}, units=dict.fromkeys(metrics, "s"),
+        )
+        for point in points
+    ]  # fmt: skip
+    step = Followed(line=LineId(watch=key, label="ext4", metric=metrics[0]), before=points[9].id, after=points[10].id,
+                    differs=True, said="slower", ended=True, capsule="capsules/run.capsule")  # fmt: skip
+    began = time.process_time()
+    known = Known(track, points, [*rows, step])
+    write_site(known, tmp_path, "")
+    assert time.process_time() - began < 10
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5_000_000
+    assert all(json.loads(path.read_text()) for path in tmp_path.glob("*.json"))
+    page = tmp_path / f"{page_name(known, step.line)}.html"
+    assert "1 step on 20 lines." in (tmp_path / "index.html").read_text() and "1 step." in page.read_text()
+    assert 'href="capsules' not in page.read_text(), "there is none"
+    (tmp_path / "capsules").mkdir()
+    (tmp_path / step.capsule).touch()
+    write_site(known, tmp_path, "")
+    assert 'href="capsules/run.capsule"' in page.read_text()
+
+
+def test_a_site_without_a_value_says_so(tmp_path: Path) -> None:
+    write_site(Known(planted.planted_track(), [Point("c1", "c1")], []), tmp_path, "c1, aging-ext4")
+    assert "No point has a value yet." in (tmp_path / "index.html").read_text()
 
 
 @pytest.fixture
