@@ -111,7 +111,8 @@ class Journal:
         try:
             return [_ROWS.validate_python(row) for row in checksummed.lines(path)]
         except (ValidationError, ValueError) as error:
-            raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
+            hint = "remove it: the next night finds the cells that it knows"
+            raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}", hint) from error
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows, all of them or none that is read."""

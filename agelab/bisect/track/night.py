@@ -185,7 +185,8 @@ class Night:
             self.show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
             watch = self._watch(row.line.watch)
             try:
-                row = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
+                found = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
+                row = Followed.model_validate(found.model_dump())  # what a commit says of itself is anybody's
             except PackagesVanished as error:
                 self._waiting |= {(point, watch.key) for point in _sides(row)}
                 self.say(f"  not this night: {error}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from agelab.base import git
 from agelab.base.errors import HostError, InputError, Notify
 from agelab.base.git import GitRepository
+from agelab.base.sanitize import escape_controls
 from agelab.bisect import search
 from agelab.bisect.git_search import is_ancestor, resolve_commit
 from agelab.bisect.track.question import Commits, DebianKernels, KernelTree, Track
@@ -115,25 +116,22 @@ def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[
         suffix = "".join(f",{recipes.option(name, value)}" for name, value in given if value)
         recipes.parse(f"tree:{path}@{tip}{suffix}")
 
-    def listed(*words: str) -> list[str]:
-        argv = ["log", "--first-parent", f"--format=%H{FIELD}%h{FIELD}%as{FIELD}%s", *words]
-        return repository.query(argv).stdout.splitlines()
+    def lines_of(*argv: str) -> list[str]:
+        return repository.query(argv).stdout.split("\n")[:-1]  # a subject may have what else ends a line
 
-    lines = [*listed("-1", since), *listed("--reverse", f"{since}..{tip}")]
+    log = ("log", "--first-parent", f"--format=%H{FIELD}%h{FIELD}%as{FIELD}%s")
+    lines = [*lines_of(*log, "-1", since), *lines_of(*log, "--reverse", f"{since}..{tip}")]
     tags = {}
-    for line in repository.query(
-        ["for-each-ref", "--format=%(objectname) %(*objectname) %(refname:short)", "refs/tags"]
-    ).stdout.splitlines():
-        *commits, name = line.split()
-        tags[commits[-1]] = name
+    for line in lines_of("for-each-ref", "--format=%(objectname) %(*objectname) %(refname:short)", "refs/tags"):
+        tag, commit, name = line.split(" ", 2)
+        tags[commit or tag] = name
     touching = None
     if asked.paths:
-        argv = ["rev-list", "--first-parent", f"{since}..{tip}", "--", *asked.paths]
-        touching = set(repository.query(argv).stdout.split())
+        touching = set(lines_of("rev-list", "--first-parent", f"{since}..{tip}", "--", *asked.paths))
     rows = []
     for line in lines:
         commit, short, date, subject = line.split(FIELD, 3)
-        rows.append((commit, tags.get(commit, short), date, subject))
+        rows.append((commit, escape_controls(tags.get(commit, short)), date, escape_controls(subject)))
     for point in _ranked(rows, tags, touching):
         if isinstance(asked, KernelTree):
             yield Point(f"tree:{path}@{point.id}{suffix}", point.name, point.date, point.subject, point.rank)

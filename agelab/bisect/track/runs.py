@@ -17,7 +17,7 @@ from agelab.bisect import answer, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.git_search import is_ancestor
-from agelab.bisect.kernel_runs import KernelRuns, RunLog, attempt, try_kernel
+from agelab.bisect.kernel_runs import KernelRuns, RunLog, attempt, outcome_kind, try_kernel
 from agelab.bisect.measurements import Decision, FoundChange, KernelOutcome, OutcomeKind
 from agelab.bisect.rules import EndReferences, decide_virtual
 from agelab.bisect.track import program
@@ -29,7 +29,6 @@ from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.evaluate.stacks import folded
 from agelab.machine.image import root
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS
-from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.request import resolve
@@ -119,12 +118,12 @@ class TrackRuns:
     def _row(
         self, point: Point, watch: Watch, cell: CellResult, run: RunResult, seconds: float
     ) -> Measured | PassedOver:
-        label, end = cell.cell.short_label, cell.end
-        if end is None or end.status is Status.INTERRUPTED:
+        label, kind = cell.cell.short_label, outcome_kind(cell.end)
+        if kind is OutcomeKind.INTERRUPTED:
             raise HostError(f"run {run.name} was interrupted: {cell.reason}")
         if not cell.ok:
             alone = len({planned.short_label for planned in run.plan.cells}) == 1
-            lacking = end.status is Status.UNSUPPORTED and alone
+            lacking = kind is OutcomeKind.UNSUPPORTED and alone
             return PassedOver(point=point.id, watch=watch.key, label=label, why=cell.ended, unsupported=lacking)
         values, units = dict[str, float](), dict[str, str]()
         group = SeedGroup(label, run, (cell,))

@@ -20,6 +20,7 @@ import pytest
 from pydantic import ValidationError
 
 from agelab.base.errors import HostError, InputError, silent
+from agelab.base.sanitize import escape_controls
 from agelab.bisect import answer, search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.track import points as track_points
@@ -43,6 +44,8 @@ from tests.build.scenario_builder import PROJECT
 from validation import track as planted
 
 WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
+SEPARATORS = "\x0b\x1c\x1f\x85\u2028"
+"""What a subject may have, and Python calls the end of a line or agelab's that of a field."""
 HOSTILE = '</title><script>alert("x")</script>'
 
 # ---- segments ----
@@ -184,7 +187,8 @@ def test_what_no_night_could_measure_is_one_line(place: Path, old: str, new: str
 
 def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_paths(place: Path) -> None:
     tree = place / "tree"
-    planted.git_in(tree, "tag", "v2", "HEAD~10")
+    planted.git_in(tree, "tag", "v2\u2003\u2028x", "HEAD~10")
+    planted.git_in(tree, "tag", "-am", "annotated", "v3", "HEAD~11")
     planted.git_in(tree, "checkout", "--quiet", "-b", "topic")
     (tree / "doc.txt").write_text("words")
     planted.git_in(tree, "add", "doc.txt")
@@ -192,13 +196,13 @@ def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_path
     planted.git_in(tree, "checkout", "--quiet", "-")
     planted.git_in(tree, "merge", "--quiet", "--no-ff", "-m", "Merge topic", "topic")
     (tree / "work.c").write_text("int main(void) { return 0; }\n")
-    planted.git_in(tree, "commit", "--quiet", "-am", "work: nothing", when=planted.FIRST)
+    planted.git_in(tree, "commit", "--quiet", "-am", f"work: {SEPARATORS}nothing", when=planted.FIRST)
     points = points_of(planted.planted_track(), Store(place), silent)
-    assert [point.subject for point in points[-2:]] == ["Merge topic", "work: nothing"]
+    assert [point.subject for point in points[-2:]] == ["Merge topic", f"work: {escape_controls(SEPARATORS)}nothing"]
     assert len(points) == planted.COMMITS + 3
     assert points[0].rank is points[-1].rank is Rank.END and points[0].name == "base"
-    [tagged] = [point for point in points if point.rank is Rank.TAG]
-    assert tagged.name == "v2" and tagged.date == "2023-11-17"
+    annotated, tagged = [point for point in points if point.rank is Rank.TAG]
+    assert (annotated.name, tagged.name, tagged.date) == ("v3", escape_controls("v2\u2003\u2028x"), "2023-11-17")
     program = {**planted.planted_track().model_dump()["program"], "paths": ["work.c"]}
     points = points_of(planted.planted_track(program=program), Store(place), silent)
     assert points[-2].rank is Rank.OTHER and points[5].rank is Rank.TOUCHES
@@ -605,6 +609,15 @@ def test_a_page_of_somebody_else_s_is_not_written_over(place: Path, cli: Cli) ->
     cli.run("track", place / "nosuch.toml", code=2)
 
 
+@pytest.mark.usefixtures("drawn")
+def test_a_damaged_state_is_one_line_with_what_to_do(place: Path, cli: Cli) -> None:
+    state = place.parent / "store/tracks/planted-work/journal.jsonl"
+    state.parent.mkdir(parents=True)
+    state.write_text('{"kind": "measured"}\n')
+    said = cli.err("track", place / "track.toml").splitlines()
+    assert said[0].startswith(f"agelab: {state} is damaged: ") and "remove it" in said[1] and len(said) == 2
+
+
 def test_results_over_time_are_asked_of_a_track(cli: Cli) -> None:
     assert "agelab track FILE.toml follows them" in cli.err("history", "latest")
 
@@ -632,7 +645,7 @@ def linux(tmp_path: Path) -> Path:
     run("checkout", "-q", "-b", "topic")
     for name in ("t1", "t2", "t3"):
         (path / "fs" / "a.c").write_text(name)
-        run("commit", "-qam", name)
+        run("commit", "-qam", name, f"--author=a{SEPARATORS} <a@b>")
     run("checkout", "-q", "main")
     run("merge", "-q", "--no-ff", "-m", "Merge topic", "topic")
     (path / "kernel" / "a.c").write_text("end")
@@ -689,8 +702,8 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     night.work()
     [row] = [row for row in night.known.followed if row.differs]
     assert night.known.points[night.known.places[row.culprit]].subject == "Merge topic"
-    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a <a@b>$', row.culprit_words), row
+    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a\S+ <a@b>$', row.culprit_words), row
     assert row.bisect and row.command.startswith("sh /") and row.capsule.startswith("run-t2-")
     [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.199 times")]
-    assert '"t2"' in told
+    assert '"t2"' in told and escape_controls(SEPARATORS) in told
     assert not night.known.open_steps
