@@ -9,15 +9,7 @@ import click
 
 from agelab.base import atomic, limits, process
 from agelab.base.errors import HostError, InputError, goes_on
-from agelab.cli.options import (
-    OUTPUT,
-    force_option,
-    open_store,
-    require_directory,
-    require_output,
-    say,
-    write_output,
-)
+from agelab.cli.options import OUTPUT, force_option, open_store, require_directory, require_output, say, write_output
 
 
 @click.command(

@@ -71,8 +71,7 @@ def page_name(known: Known, line: LineId) -> str:
 
 
 def _scenario(known: Known, line: LineId) -> str:
-    watch = next(watch for watch in known.track.watch if watch.key == line.watch)
-    return Path(watch.scenario).stem
+    return Path(known.track.watched(line.watch).scenario).stem
 
 
 def _title(known: Known, line: LineId) -> str:

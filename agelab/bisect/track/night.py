@@ -113,7 +113,7 @@ class Night:
         It needs the point in its middle, where there is one without a value; then run seeds of both sides, one by one:
         chance that looked like a step is seen to be none before it has cost all of them.
         """
-        watch = self._watch(step.line.watch)
+        watch = self.track.watched(step.line.watch)
         between = self.points[step.last.place + 1 : step.first.place]
         there = [point for point in between if not self._is_done(watch, point)]
         if there:
@@ -183,7 +183,7 @@ class Night:
         row = step if isinstance(step, Followed) else self._judge(step)
         if not row.ended:
             self.show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
-            watch = self._watch(row.line.watch)
+            watch = self.track.watched(row.line.watch)
             try:
                 found = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
                 row = Followed.model_validate(found.model_dump())  # what a commit says of itself is anybody's
@@ -210,9 +210,6 @@ class Night:
         if not row.differs:
             self.say(step_words(self.known, row))
         return row
-
-    def _watch(self, key: str) -> Watch:
-        return next(watch for watch in self.track.watch if watch.key == key)
 
 
 def _sides(step: Step | Followed) -> tuple[str, str]:

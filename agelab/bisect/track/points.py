@@ -1,7 +1,7 @@
 """What moves on a track, in its order, and which of it is measured next."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 from pathlib import Path
@@ -65,7 +65,7 @@ def points_of(
     repository = git.at(path)
     if repository is None:
         raise InputError(f"{path}: it is not the top directory of a git tree")
-    return [*_commits(commits, repository, path)]
+    return _commits(commits, repository, path)
 
 
 def _packages(
@@ -98,8 +98,8 @@ def _of_mirror(store: Store, say: Notify, *, refresh: bool) -> list[AvailableKer
         return available(store, progress=say)
 
 
-def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[Point]:
-    """Yield the commits of the branch itself: what a merge brings is the merge's."""
+def _commits(asked: Commits, repository: GitRepository, path: Path) -> list[Point]:
+    """List the commits of the branch itself: what a merge brings is the merge's."""
     since, tip = (
         resolve_commit(repository, key, ref) for key, ref in (("since", asked.since), ("branch", asked.branch))
     )
@@ -107,14 +107,14 @@ def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[
         raise InputError(f"{path}: since ({asked.since}) is not in the history of {asked.branch}")
     if missing := [name for name in asked.paths if not _is_there(repository, since, tip, name)]:
         raise InputError(f"{path}: paths: there is no {', '.join(missing)} in {asked.since} or {asked.branch}")
-    suffix = ""
+    before = after = ""
     if isinstance(asked, KernelTree):
         for name, commit in (("since", since), ("branch", tip)):
             source_tree.require_kernel(f"{path}: {name}", repository, commit)
         given = [("base", asked.base), *(("config", line) for line in asked.config)]
         given += [("patches", patch) for patch in asked.patches]
-        suffix = "".join(f",{recipes.option(name, value)}" for name, value in given if value)
-        recipes.parse(f"tree:{path}@{tip}{suffix}")
+        before, after = f"tree:{path}@", "".join(f",{recipes.option(*option)}" for option in given if option[1])
+        recipes.parse(f"{before}{tip}{after}")
 
     def lines_of(*argv: str) -> list[str]:
         return repository.query(argv).stdout.split("\n")[:-1]  # a subject may have what else ends a line
@@ -127,16 +127,12 @@ def _commits(asked: Commits, repository: GitRepository, path: Path) -> Iterator[
         tags[commit or tag] = name
     touching = None
     if asked.paths:
-        touching = set(lines_of("rev-list", "--first-parent", f"{since}..{tip}", "--", *asked.paths))
+        touching = {*lines_of("rev-list", "--first-parent", f"{since}..{tip}", "--", *asked.paths)}
     rows = []
     for line in lines:
         commit, short, date, subject = line.split(FIELD, 3)
         rows.append((commit, escape_controls(tags.get(commit, short)), date, escape_controls(subject)))
-    for point in _ranked(rows, tags, touching):
-        if isinstance(asked, KernelTree):
-            yield Point(f"tree:{path}@{point.id}{suffix}", point.name, point.date, point.subject, point.rank)
-        else:
-            yield point
+    return [replace(point, id=f"{before}{point.id}{after}") for point in _ranked(rows, tags, touching)]
 
 
 def _is_there(repository: GitRepository, since: str, tip: str, name: str) -> bool:

@@ -124,6 +124,9 @@ class Track(Frozen):
     program: OwnProgram | None = Field(default=None, description="or the commits of a program of yours")
     watch: tuple[Watch, ...] = Field(min_length=1, description="what is measured")
 
+    def watched(self, key: str) -> Watch:
+        return next(watch for watch in self.watch if watch.key == key)
+
     @model_validator(mode="after")
     def _one_moves(self) -> Self:
         there = [name for name in ("tree", "debian", "program") if getattr(self, name) is not None]
