@@ -84,4 +84,4 @@ def _give(hook: str, line: str, news: Path) -> None:
     try:
         process.run(["sh", "-c", hook], stdin=news, timeout=60)
     except HostError as error:
-        say(f"hook: {str(error).splitlines()[0]}")
+        say(f"hook: {' '.join(str(error).splitlines()[:2])}")

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen, Name
+from agelab.kernel.debian_kernel import is_version
 from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import require_measure, resolve
@@ -22,6 +23,12 @@ def _below(path: str) -> str:
     if Path(path).is_absolute() or ".." in Path(path).parts:
         raise ValueError(f"{path!r} is not below the tree")
     return path
+
+
+def _version(text: str) -> str:
+    if text and not is_version(text):
+        raise ValueError(f"{text!r} is no version like 6.1")
+    return text
 
 
 def _measure(text: str) -> str:
@@ -52,7 +59,7 @@ class KernelTree(Commits):
 class DebianKernels(Frozen):
     """Debian's kernels: all that the mirror has, or those that are named; or Debian itself over dates."""
 
-    since: str = Field(default="", pattern=r"^(\d\S*)?$", description="the oldest version to take: 6.1")
+    since: Annotated[str, AfterValidator(_version)] = Field(default="", description="the oldest version to take: 6.1")
     kernels: tuple[str, ...] = Field(default=(), description="these in their order, in place of the mirror's")
     dates: tuple[str, ...] = Field(
         default=(), description="snapshots of all packages in their order, as SNAPSHOT= takes them"

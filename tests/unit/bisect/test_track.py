@@ -229,7 +229,7 @@ DEBIAN: dict[str, Any] = {"name": "t", "minutes": 9, "page": "site", "watch": [W
 @pytest.mark.parametrize(
     ("debian", "word"),
     [
-        ({"since": "bookworm"}, "since"),
+        ({"since": "bookworm"}, "'bookworm' is no version like 6.1"),
         ({"kernels": ["6.1", "bookwurm"]}, "no kernel 'bookwurm'"),
         ({"dates": ["20260101T000000Z", "2026-04-01"]}, "2026-04-01: it is no date like"),
     ],
@@ -590,6 +590,14 @@ def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(place: Path)
     twice = asked - Counter({*asked})
     packed = {f"{culprit} 1" for culprit in told}  # the run that its capsule is of
     assert twice and {*(twice - Counter(ran))} <= packed, "what had ended is known, and not measured again"
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_hook_that_cannot_be_run_says_so_and_the_night_goes_on(place: Path, cli: Cli) -> None:
+    file = place / "track.toml"
+    file.write_text(f'hook = "/nosuch/mail"\n{file.read_text()}')
+    said = [line for line in cli.err("track", file, code=1).splitlines() if line.startswith("hook")]
+    assert len(said) == 3 and all("(exit 127): " in line and "/nosuch/mail: not found" in line for line in said)
 
 
 @pytest.mark.usefixtures("drawn")
