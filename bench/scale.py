@@ -1,9 +1,10 @@
-"""What a run costs whoever puts it together: cells planned, brought by others, and reused. No guest runs.
+"""What a run costs whoever puts it together: cells planned, brought by others, and reused.
 
 python -m bench.scale [DIRECTORY]
 
 The results of the cells are made up: each has the samples and maps of one real cell, a run of aging-reiserfs in the
-store (AGELAB_HOME), whose kernel, image and corpora are used. Times are of the processor, of all processes.
+store (AGELAB_HOME), whose kernel, image and corpora are used. No guest runs, but where the store has no image of this
+code: it is made first. Times are of the processor, of all processes.
 """
 
 import os

@@ -10,17 +10,7 @@ from typing import Any, TypeVar
 
 from agelab.analysis.calibration import HostNoise, host_floors
 from agelab.results.cell_samples import CellSamples, Place
-from agelab.results.conditions import (
-    CHOSEN,
-    EFFORT,
-    KERNEL,
-    SEEDS,
-    Conditions,
-    apart,
-    files_of,
-    grouped,
-    not_timed,
-)
+from agelab.results.conditions import CHOSEN, EFFORT, KERNEL, SEEDS, Conditions, apart, files_of, grouped, not_timed
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import Cell, End, RunKernel, RunPlan, Sample, Status
 from agelab.results.rows import status_of

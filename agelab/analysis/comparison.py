@@ -163,8 +163,7 @@ def compare_across_runs(sides: Sequence[Selector]) -> list[Comparison]:
             for side, theirs in zip(sides, (first, *others), strict=True)
         )
         raise InputError(
-            f"these share no variant: {have}",
-            hint="two variants are compared so: agelab compare RUN:ext4 RUN:xfs",
+            f"these share no variant: {have}", hint="two variants are compared so: agelab compare RUN:ext4 RUN:xfs"
         )
     return whole
 

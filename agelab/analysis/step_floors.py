@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from agelab.analysis.calibration import (
-    AA_SEEDS,
-    Calibration,
-    HostLoad,
-    MeasuredHost,
-    PairedSample,
-    StepFloor,
-)
+from agelab.analysis.calibration import AA_SEEDS, Calibration, HostLoad, MeasuredHost, PairedSample, StepFloor
 from agelab.analysis.cells import SeedGroup
 from agelab.results.run_directory import RunDirectory
 from agelab.stats.formatting import json_number

@@ -4,26 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agelab.analysis.calibration import HostNoise
-from agelab.analysis.cells import (
-    RunResult,
-    SeedGroup,
-    group_cells,
-    kernel_names,
-    load,
-    main_measures,
-    noise_of_runs,
-)
+from agelab.analysis.cells import RunResult, SeedGroup, group_cells, kernel_names, load, main_measures, noise_of_runs
 from agelab.analysis.comparison import side_by_side
 from agelab.analysis.judge import judge
 from agelab.base.errors import InputError, unknown
 from agelab.kernel.debian_kernel import is_version, sort_key
-from agelab.results.conditions import (
-    EFFORT,
-    KERNEL,
-    SEEDS,
-    apart,
-    grouped,
-)
+from agelab.results.conditions import EFFORT, KERNEL, SEEDS, apart, grouped
 from agelab.results.measure import ALL_STEPS, MEAN, Measure, own_steps
 from agelab.results.result import RunKernel
 from agelab.results.run_directory import RunDirectory

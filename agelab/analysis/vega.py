@@ -111,13 +111,7 @@ def timeline(spans: Sequence[Span], moments: Sequence[str], end: str) -> str:
     return page_svg({"data": {"values": rows}, "width": 2 * WIDTH, "height": {"step": BAR}, "layer": layers})
 
 
-def plot(
-    title: str,
-    x_axis: str,
-    y_axis: str,
-    series: Mapping[str, Sequence[Point]],
-    names: Sequence[str] = (),
-) -> str:
+def plot(title: str, x_axis: str, y_axis: str, series: Mapping[str, Sequence[Point]], names: Sequence[str] = ()) -> str:
     """Draw a picture of its own (docs/measures.md): a line for each series, broken where its value is None.
 
     With ``names`` x counts these, from 0 on, and they stand below the axis. Values that are all from 0 to 1 have the
@@ -153,10 +147,7 @@ def plot(
     scales = {
         name: {**which, "scale": {"domain": shown, "range": looks[name]}} for name in looks
     }  # what all three share is one legend
-    place = {
-        "x": {"field": "x", "type": "quantitative", "title": svg.plain(x_axis), **x},
-        "color": scales["color"],
-    }
+    place = {"x": {"field": "x", "type": "quantitative", "title": svg.plain(x_axis), **x}, "color": scales["color"]}
     y = {
         "field": "y",
         "type": "quantitative",

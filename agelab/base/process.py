@@ -27,15 +27,7 @@ from agelab.base.errors import HostError
 
 SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Passed on for programs that download.
-PROXY_VARIABLES = (
-    "http_proxy",
-    "https_proxy",
-    "ftp_proxy",
-    "no_proxy",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "NO_PROXY",
-)
+PROXY_VARIABLES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _MOUNT_NAMESPACE = ("unshare", "--mount", "--propagation", "slave")
 MOUNTS_APART = (*_MOUNT_NAMESPACE, "--")
 """Prefix that runs a program in a mount namespace of its own; it sees what the host mounts and unmounts later."""
@@ -68,8 +60,7 @@ class ProcessFailed(HostError):
         tail = "\n".join(stderr.strip().splitlines()[-12:])
         how = f"failed (exit {returncode})" if returncode >= 0 else f"was ended by {Signals(-returncode).name}"
         super().__init__(
-            f"{argv[0]} {how}" + (f":\n{tail}" if tail else ""),
-            hint="to see it again: " + (rerun or shlex.join(argv)),
+            f"{argv[0]} {how}" + (f":\n{tail}" if tail else ""), hint="to see it again: " + (rerun or shlex.join(argv))
         )
 
 
@@ -171,8 +162,7 @@ def run(
             raise TooMuchOutput(f"{argv[0]}: {error}", hint=f"to see it: {shell_line(argv, cwd, env)}") from error
         except subprocess.TimeoutExpired as error:
             raise TimedOut(
-                f"{argv[0]} did not finish within {timeout:g} s",
-                hint=f"to see it: {shell_line(argv, cwd, env)}",
+                f"{argv[0]} did not finish within {timeout:g} s", hint=f"to see it: {shell_line(argv, cwd, env)}"
             ) from error
     out = output.decode(errors="replace")
     err = _text(log) if log else errors.decode(errors="replace")

@@ -7,7 +7,11 @@ No mode enters a key or a content.
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from agelab.base import atomic
+from agelab.base.errors import InputError
 
 EVERYBODY = 0o777
 _READ, _PASS = 0o4, 0o1
@@ -60,6 +64,20 @@ def restrict_tree(root: Path, mask: int) -> None:
 def new_file(path: Path, mask: int) -> None:
     """Make an empty file for these readers, where none may exist yet."""
     path.touch(0o666 & mask, exist_ok=False)
+
+
+@contextmanager
+def whole_file(path: Path, mask: int) -> Iterator[Path]:
+    """Make a file for these readers, which takes the path when the body ends. Raises InputError if it cannot."""
+    partial = atomic.temp_name(path)
+    try:
+        new_file(partial, mask)
+        yield partial
+        partial.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _below(root: Path) -> Iterator[Path]:

@@ -185,20 +185,13 @@ class ValueFormat:
 
 
 def _remarks(
-    question: BisectQuestion,
-    good: KernelPoint,
-    bad: KernelPoint,
-    judged: Sequence[KernelPoint],
-    floor: Fraction | None,
+    question: BisectQuestion, good: KernelPoint, bad: KernelPoint, judged: Sequence[KernelPoint], floor: Fraction | None
 ) -> list[str]:
     """Return the evidence against a single change between good and bad."""
     noted = [f"  {point.name}: {point.note}" for point in judged if point.note]
     remarks = []
     if noted:
-        remarks = [
-            "more than one change lies between good and bad; this is one of them:",
-            *_first_lines(noted),
-        ]
+        remarks = ["more than one change lies between good and bad; this is one of them:", *_first_lines(noted)]
     if floor is None:
         return remarks
     sign = 1 if (bad.median or 0) > (good.median or 0) else -1

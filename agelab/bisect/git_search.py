@@ -33,8 +33,7 @@ def resolve_tree(path: Path, good: str, bad: str, options: str, *, dirty: bool =
         raise InputError(f"--tree {path}: it is not the top directory of a git tree")
     if not dirty:
         source_tree.require_clean(
-            repository,
-            f"--dirty: search the commits, without these changes; git -C {path} stash: put them away",
+            repository, f"--dirty: search the commits, without these changes; git -C {path} stash: put them away"
         )
     commits = {
         name: resolve_commit(repository, end, ref)

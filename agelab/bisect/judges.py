@@ -20,15 +20,7 @@ from agelab.bisect.measurements import (
     measured_verdict,
     skip_verdict,
 )
-from agelab.bisect.rules import (
-    SEEDS_NEEDED,
-    EndReferences,
-    EndsOrder,
-    Round,
-    compare_ends,
-    decide_virtual,
-    decide_wall,
-)
+from agelab.bisect.rules import SEEDS_NEEDED, EndReferences, EndsOrder, Round, compare_ends, decide_virtual, decide_wall
 
 
 def not_measurable(end: str, outcome: KernelOutcome) -> InputError:
@@ -207,8 +199,7 @@ class SymptomJudge:
         good, bad = decided["good"], decided["bad"]
         if (good[0], bad[0]) == (Decision.BAD, Decision.GOOD):
             raise InputError(
-                f"good and bad are swapped: good {good[1].summary}; bad does not",
-                hint="swap --good and --bad",
+                f"good and bad are swapped: good {good[1].summary}; bad does not", hint="swap --good and --bad"
             )
         if good[0] is not Decision.GOOD:
             raise InputError(f"good itself {good[1].summary}")

@@ -101,12 +101,7 @@ class KernelRuns:
         except NotRecorded as error:
             return KernelOutcome(kernel=kernel, seed=seed, kind=OutcomeKind.FAILS, why=str(error))
         return KernelOutcome(
-            kernel=kernel,
-            seed=seed,
-            kind=OutcomeKind.MEASURED,
-            value=len(answer.violations),
-            unit="1",
-            run=answer.name,
+            kernel=kernel, seed=seed, kind=OutcomeKind.MEASURED, value=len(answer.violations), unit="1", run=answer.name
         )
 
     def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
@@ -198,6 +193,5 @@ def require_unchanged(question: BisectQuestion) -> None:
     for path in sorted({*question.files, *map(str, used)}):
         if not Path(path).is_file() or file_hash(Path(path)) != question.files.get(path):
             raise InputError(
-                f"{path} is not what it was when the bisect was begun",
-                hint="restore it, or start a new bisect",
+                f"{path} is not what it was when the bisect was begun", hint="restore it, or start a new bisect"
             )

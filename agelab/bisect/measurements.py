@@ -181,11 +181,7 @@ class FoundChange:
 
 def measured_verdict(kernel: str, step: StepDecision) -> KernelVerdict:
     return KernelVerdict(
-        kernel=kernel,
-        decision=step.decision,
-        kind=OutcomeKind.MEASURED,
-        reason=step.reason,
-        note=step.note,
+        kernel=kernel, decision=step.decision, kind=OutcomeKind.MEASURED, reason=step.reason, note=step.note
     )
 
 

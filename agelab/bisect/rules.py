@@ -102,8 +102,8 @@ def _series(values: Sequence[Fraction]) -> Series:
     return Series("", 1, "", "", tuple((Seeds(1, seed), value) for seed, value in enumerate(values, 1)), ())
 
 
-def decide_virtual(references: EndReferences, values: Sequence[Fraction], seeds: int = SEEDS_NEEDED) -> StepDecision:
-    """Decide from the values of a step's run seeds so far; at most ``seeds`` may be run.
+def decide_virtual(references: EndReferences, values: Sequence[Fraction]) -> StepDecision:
+    """Decide from the values of a step's run seeds so far; at most SEEDS_NEEDED may be run.
 
     The verdict is the side on which the median of five lies whatever the other seeds give (a lead of three values),
     or would lie if the step's seeds spread no further than the ends' do (fewer values, all far from the threshold and
@@ -122,7 +122,7 @@ def decide_virtual(references: EndReferences, values: Sequence[Fraction], seeds:
     note = unlike_both_ends(references, middle)
     if lead >= LEAD_NEEDED or (lead == len(values) and _few_values_suffice(references, side, values)):
         return StepDecision(side, split, note)
-    if lead + seeds - len(values) < LEAD_NEEDED:
+    if lead + SEEDS_NEEDED - len(values) < LEAD_NEEDED:
         return StepDecision(Decision.UNDECIDED, f"{split}; a lead of {LEAD_NEEDED} is needed", note)
     return StepDecision(Decision.MORE, f"{split}; another seed is needed")
 

@@ -47,10 +47,7 @@ def pack(name: str, store: Store, path: Path) -> None:
     if (directory / CHECK).exists():
         contents[CHECK] = fileio.read_bytes(directory / CHECK, fileio.PROGRAM)
     with atomic.temp_dir(path.absolute().parent) as place:
-        for packed, left in {
-            "base.gz": recording.record.base.stat().st_size,
-            "log.gz": recording.record.end,
-        }.items():
+        for packed, left in {"base.gz": recording.record.base.stat().st_size, "log.gz": recording.record.end}.items():
             contents[packed] = place / packed
             with (
                 (directory / Path(packed).stem).open("rb") as file,
@@ -122,8 +119,7 @@ def _require_sound(path: Path, new: Path, kernel: str | None) -> None:
     os.truncate(new / "log", ROOM)
     if not (kernel or question.kernel.startswith("debian:")):
         raise InputError(
-            f"its kernel ({question.kernel}) was made of files that are not in {path}",
-            hint="name it with --kernel",
+            f"its kernel ({question.kernel}) was made of files that are not in {path}", hint="name it with --kernel"
         )
     question = replace(question, kernel=kernel or f"debian:{release}")
     (new / QUESTION).write_text(json.dumps(asdict(question), indent=1), encoding="utf-8")

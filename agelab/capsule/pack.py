@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agelab.base import atomic, fileio, readers
+from agelab.base import fileio, readers
 from agelab.base.errors import InputError
 from agelab.capsule import verify as schema
 from agelab.capsule.verify import (
@@ -92,18 +92,10 @@ def _write_and_verify(
     path: Path, made: Parcel[CapsuleManifest], contents: Mapping[str, Content], readable_by: int
 ) -> Capsule:
     """Write the capsule and read it back, which detects damage from before it was packed."""
-    partial = atomic.temp_name(path)
-    try:
-        readers.new_file(partial, readable_by)
+    with readers.whole_file(path, readable_by) as partial:
         with partial.open("wb") as file:
             parcel.write(file, made, contents)
-        capsule = open_capsule(partial)
-        partial.rename(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return replace(capsule, path=path)
+        return replace(open_capsule(partial), path=path)
 
 
 def _plan_to_pack(run: RunDirectory) -> RunPlan:

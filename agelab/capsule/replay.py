@@ -125,10 +125,7 @@ def run(
         provided = unpack(capsule, place / "parts")
         apart = dict.fromkeys(MADE_BY_GUESTS, place / "made") if provided else {}
         fixed = Store(
-            store.home,
-            store.warn,
-            resolutions={} if kernel else capsule.run_manifest.resolutions,
-            apart=apart,
+            store.home, store.warn, resolutions={} if kernel else capsule.run_manifest.resolutions, apart=apart
         )
         if provided and not _has_qemu(fixed, progress):
             fixed = Store(store.home, store.warn, resolutions=store.resolutions, shared=store.shared, apart=apart)
@@ -159,12 +156,7 @@ def selection_of(capsule: Capsule, log: Path | None = None) -> Selection:
     name = f"{capsule.request.plan.scenario}.toml"
     asked = {name: str(capsule.request.options.get(name) or "") for name in ("options", "instead")}
     return selection.select(
-        name,
-        log=log,
-        text=capsule.scenario,
-        jobs=jobs,
-        options=asked["options"],
-        instead=asked["instead"],
+        name, log=log, text=capsule.scenario, jobs=jobs, options=asked["options"], instead=asked["instead"]
     )
 
 

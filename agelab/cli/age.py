@@ -13,10 +13,9 @@ from agelab.runner.request.options import RunOptions
 @click.option("--curve", is_flag=True, help="Stop at the curve's points, as agelab run --curve does.")
 def age(**words: Any) -> int:
     """Make the disks of a scenario's cells and keep them in the store, without measuring them."""
-    from agelab.cli.options import open_store
+    from agelab.cli.options import open_store, print_blocks
     from agelab.present.view.artefacts import disks_blocks
     from agelab.present.view.summary import result_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
     from agelab.store import stored_disk
 

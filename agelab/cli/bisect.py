@@ -111,8 +111,7 @@ def _cell(words: dict[str, Any]) -> tuple[str, RunRequest]:
         raise InputError(f"a bisect measures one layout; {name} has {', '.join(layouts)}", hint="choose one: --layout")
     if len(corpora := request.options.corpora) > 1:
         raise InputError(
-            f"a bisect measures one corpus; --corpora {words['corpora']} names {len(corpora)}",
-            hint="name one",
+            f"a bisect measures one corpus; --corpora {words['corpora']} names {len(corpora)}", hint="name one"
         )
     return name, request
 

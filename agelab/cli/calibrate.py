@@ -10,8 +10,7 @@ import click
 
 from agelab.base.errors import InputError, goes_on
 from agelab.cli.click_options import CellsCommand, execute, run_options
-from agelab.cli.options import json_option, open_store, print_json
-from agelab.present.view.terminal import print_blocks
+from agelab.cli.options import json_option, open_store, print_blocks, print_json
 from agelab.runner.request.options import RunOptions
 
 SEEDS = "1,2,3,4,5"

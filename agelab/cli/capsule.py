@@ -15,11 +15,11 @@ from agelab.cli.options import (
     force_option,
     json_option,
     open_store,
+    print_blocks,
     print_json,
     require_output,
 )
 from agelab.present.view.progress import show_progress
-from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs
 from agelab.store.artefacts import Store
@@ -35,9 +35,7 @@ def capsule() -> None:
 @click.option("-o", "--output", type=OUTPUT, help="The file to write; by default <run>.capsule here.")
 @force_option
 @click.option(
-    "--with-image",
-    is_flag=True,
-    help="Include image, kernel, programs and data: larger, but a replay needs no mirror.",
+    "--with-image", is_flag=True, help="Include image, kernel, programs and data: larger, but a replay needs no mirror."
 )
 @click.option(
     "--artifact",

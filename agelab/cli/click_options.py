@@ -87,9 +87,7 @@ test_options = _adding("sweep", "SUITE", schedule=1)
 
 
 def execute(
-    options: RunOptions,
-    begun: RunDirectory | None = None,
-    claims: tuple[DriveClaim, ...] | None = None,
+    options: RunOptions, begun: RunDirectory | None = None, claims: tuple[DriveClaim, ...] | None = None
 ) -> RunDirectory:
     """Run the options in the user's store, or the unfinished cells of ``begun``, and show progress."""
     from agelab.runner.execute import runner

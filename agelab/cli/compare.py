@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_blocks, print_json, write_output
 from agelab.results.run_directory import LATEST
 
 
@@ -24,12 +24,7 @@ from agelab.results.run_directory import LATEST
     metavar="PERCENT",
     help="Exit 1 if a step is slower by more than chance and by more than this.",
 )
-@click.option(
-    "--junit",
-    type=OUTPUT,
-    metavar="FILE",
-    help="With --gate: also write JUnit XML, a case for each step.",
-)
+@click.option("--junit", type=OUTPUT, metavar="FILE", help="With --gate: also write JUnit XML, a case for each step.")
 @force_option
 @json_option
 def compare(
@@ -61,7 +56,6 @@ def compare(
     from agelab.present.view.comparison import comparison_blocks, comparison_json, pairs_blocks
     from agelab.present.view.junit import gate_lines
     from agelab.present.view.ratio_table import ratio_texts
-    from agelab.present.view.terminal import print_blocks
 
     if junit and gate is None:
         raise click.UsageError("--junit needs --gate PERCENT")

@@ -102,12 +102,7 @@ def _described(command: click.Command, context: click.Context) -> dict[str, Any]
             options |= {name: [values, param.help or ""] for name in param.opts}
         else:
             arguments.append(_kind(param))
-    return {
-        "help": command.get_short_help_str(60),
-        "commands": commands,
-        "options": options,
-        "arguments": arguments,
-    }
+    return {"help": command.get_short_help_str(60), "commands": commands, "options": options, "arguments": arguments}
 
 
 def _kind(param: click.Parameter) -> Any:
@@ -174,10 +169,7 @@ def _scenarios() -> Iterator[str]:
 def _runs() -> Iterable[str]:
     from agelab.store.home import default_home
 
-    return [
-        "latest",
-        *sorted((path.parent.name for path in default_home().glob("runs/*/plan.json")), reverse=True),
-    ]
+    return ["latest", *sorted((path.parent.name for path in default_home().glob("runs/*/plan.json")), reverse=True)]
 
 
 def _kernels() -> Iterator[str]:

@@ -7,12 +7,11 @@ from pydantic import ValidationError
 
 from agelab.base.errors import InputError, unknown
 from agelab.base.places import corpus_names
-from agelab.cli.options import SIZE, json_option, open_store, print_json
+from agelab.cli.options import SIZE, json_option, open_store, print_blocks, print_json
 from agelab.data.corpus import Corpus, CorpusSpec, corpus_from_user
 from agelab.data.corpus import make as make_corpus
 from agelab.data.corpus.artefact import list_corpora as stored_corpora
 from agelab.present.view.artefacts import corpora_blocks, corpus_blocks, corpus_json
-from agelab.present.view.terminal import print_blocks
 
 
 @click.group()

@@ -13,6 +13,7 @@ from agelab.cli.options import (
     force_option,
     json_option,
     open_store,
+    print_blocks,
     print_json,
     require_output,
     say,
@@ -84,7 +85,6 @@ def look(options: str, disk: str | None, as_json: bool, **words: "Any") -> int:
     damaged.
     """
     from agelab.present.view.crash import answer_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
     from agelab.runner.crash.oracle import Kind
     from agelab.store import stored_disk
@@ -159,7 +159,6 @@ def replay(run: str, state: str | None, export: Path | None, shell: bool, times:
     from agelab.capsule import crash as capsule
     from agelab.cli.terminal import connected
     from agelab.present.view.crash import again_blocks, replay_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner.crash import crash as crashing
 
     if not state and (export or shell or times > 1):

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import click
 
 from agelab.base.errors import InputError
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_blocks, print_json
 from agelab.present.view.artefacts import disk_blocks, disk_json, disks_blocks
-from agelab.present.view.terminal import print_blocks
 from agelab.store import disk_import, stored_disk
 
 SCHEMA = 1
@@ -55,10 +54,7 @@ def export(key: str, target: Path, image_format: Any) -> None:
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--filesystem", required=True, help="The filesystem on it.")
 @click.option(
-    "--defaults",
-    type=click.Choice(["period", "today"]),
-    default="today",
-    help="Which defaults to mount it with.",
+    "--defaults", type=click.Choice(["period", "today"]), default="today", help="Which defaults to mount it with."
 )
 def take_in(images: tuple[Path, ...], filesystem: str, defaults: Any) -> None:
     """Store your own aged filesystem: an image file of it, raw or qcow2.

@@ -6,9 +6,8 @@ import click
 
 from agelab.base.errors import HostError
 from agelab.base.verbs import as_called
-from agelab.cli.options import json_option, open_store, print_json
+from agelab.cli.options import json_option, open_store, print_blocks, print_json
 from agelab.present.report.blocks import Block, Table, TableCell, headings
-from agelab.present.view.terminal import print_blocks
 from agelab.runner.doctor import HostReport, ProbeStatus, examine, leftovers
 
 HEADS = headings("what ", "status ", "found ", "what it means", wrapped=("found ", "what it means"))
@@ -38,9 +37,7 @@ def findings_blocks(report: HostReport) -> Iterator[Block]:
 @json_option
 @click.option("--again", is_flag=True, help="Boot a guest again instead of trusting the last verdict on KVM.")
 @click.option(
-    "--clean",
-    is_flag=True,
-    help="Probe nothing: remove what killed agelabs left, except what a process still holds.",
+    "--clean", is_flag=True, help="Probe nothing: remove what killed agelabs left, except what a process still holds."
 )
 def doctor(as_json: bool, again: bool, clean: bool) -> int:
     """Say what this host can do, what that means for runs, and what to install.

@@ -9,13 +9,7 @@ from agelab.base.errors import InputError
 from agelab.cli.options import OUTPUT, find_runs, force_option, write_output
 from agelab.present.view.export import FILES, FORMATS
 
-ENDINGS = {
-    ".csv": "csv",
-    ".jsonl": "jsonl",
-    ".sqlite": "sqlite",
-    ".parquet": "parquet",
-    ".xml": "junit",
-}
+ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".sqlite": "sqlite", ".parquet": "parquet", ".xml": "junit"}
 """The format that a file's name asks for by its ending."""
 
 
@@ -28,10 +22,7 @@ ENDINGS = {
     help="csv (without a file the default), jsonl, sqlite and parquet: every sample. junit: every cell, for CI.",
 )
 @click.option(
-    "-o",
-    "--output",
-    type=OUTPUT,
-    help=f"Write to this file; its ending names the format: {', '.join(ENDINGS)}.",
+    "-o", "--output", type=OUTPUT, help=f"Write to this file; its ending names the format: {', '.join(ENDINGS)}."
 )
 @force_option
 def export(names: tuple[str, ...], format_name: str | None, output: Path | None) -> None:
@@ -60,8 +51,7 @@ def _format(format_name: str | None, output: Path | None) -> str:
     named = ENDINGS.get(output.suffix.lower()) if output else "csv"
     if format_name is None and named is None:
         raise InputError(
-            f"{output}: its ending names no format",
-            hint=f"say --format, or end the name with {', '.join(ENDINGS)}",
+            f"{output}: its ending names no format", hint=f"say --format, or end the name with {', '.join(ENDINGS)}"
         )
     if output and format_name and named and format_name != named:
         raise InputError(

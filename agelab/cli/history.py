@@ -9,16 +9,9 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from agelab.base.errors import InputError, did_you_mean
-from agelab.cli.options import (
-    OUTPUT,
-    SIZE,
-    force_option,
-    json_option,
-    print_json,
-)
+from agelab.cli.options import OUTPUT, SIZE, force_option, json_option, print_blocks, print_json
 from agelab.data.history.operations import LogSummary
 from agelab.present.report.blocks import Block, facts
-from agelab.present.view.terminal import print_blocks
 from agelab.scenario.history import History
 
 POINTS = 10
@@ -81,19 +74,13 @@ def history() -> None:
 )
 @click.option("--fullness", type=float, default=0.8, help="profile, history, churn: the share of the disk to fill.")
 @click.option(
-    "--overwrites",
-    type=float,
-    default=2.0,
-    help="profile, history, churn: bytes to write, in sizes of the disk.",
+    "--overwrites", type=float, default=2.0, help="profile, history, churn: bytes to write, in sizes of the disk."
 )
 @click.option("--freed", type=float, default=0.3, help="churn: the share of files to delete at the end.")
 @click.option("--repository", type=click.Path(path_type=Path), help="git: path of the repository.")
 @click.option("--revision", default="HEAD", help="git: its newest version.")
 @click.option(
-    "--points",
-    type=click.IntRange(1, 1000),
-    default=1,
-    help="Number of points at which a run may stop and measure.",
+    "--points", type=click.IntRange(1, 1000), default=1, help="Number of points at which a run may stop and measure."
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, help="profile, history, churn: the corpus seed.")
 @json_option

@@ -6,10 +6,9 @@ import click
 
 from agelab import kernel as kernels
 from agelab.base.errors import InputError
-from agelab.cli.options import json_option, open_store, print_json, say
+from agelab.cli.options import json_option, open_store, print_blocks, print_json, say
 from agelab.machine import image as images
 from agelab.present.view.artefacts import images_blocks, images_json
-from agelab.present.view.terminal import print_blocks
 
 kernel_option = click.option(
     "--kernel",

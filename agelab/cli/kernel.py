@@ -7,10 +7,9 @@ import click
 
 from agelab import kernel as kernels
 from agelab.base.errors import InputError
-from agelab.cli.options import json_option, open_store, print_json, say
+from agelab.cli.options import json_option, open_store, print_blocks, print_json, say
 from agelab.machine.drive import module
 from agelab.present.view import artefacts
-from agelab.present.view.terminal import print_blocks
 
 
 @click.group()
@@ -49,10 +48,7 @@ def fetch(specs: tuple[str, ...], refresh: bool, as_json: bool) -> None:
 @kernel.command()
 @click.argument("spec")
 @click.option(
-    "--config",
-    "fragments",
-    multiple=True,
-    help="More lines of configuration, from a file, or one: CONFIG_UFS_FS=m.",
+    "--config", "fragments", multiple=True, help="More lines of configuration, from a file, or one: CONFIG_UFS_FS=m."
 )
 @click.option("--patches", multiple=True, help="A patch, or a directory of patches, applied in order.")
 @click.option("--base", help="A distribution's .config in place of the small configuration.")

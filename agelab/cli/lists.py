@@ -7,7 +7,7 @@ import click
 from agelab.base import catalogue
 from agelab.base.errors import InputError, unknown
 from agelab.base.verbs import as_called
-from agelab.cli.options import json_option, open_store, print_json, say
+from agelab.cli.options import json_option, open_store, print_blocks, print_json, say
 from agelab.results import run_lookup
 
 SCHEMA = 1
@@ -51,7 +51,6 @@ def lists(what: str, refresh: bool, as_json: bool) -> int:
 
 def _print_names(what: str, as_json: bool) -> None:
     from agelab.present.report.blocks import Column, Line, Table
-    from agelab.present.view.terminal import print_blocks
     from agelab.scenario.metrics import METRICS
 
     lines: Mapping[str, str]
@@ -71,7 +70,6 @@ def _print_names(what: str, as_json: bool) -> None:
 def _print_kernels(refresh: bool, as_json: bool) -> None:
     from agelab import kernel as kernels
     from agelab.present.view import artefacts
-    from agelab.present.view.terminal import print_blocks
 
     store = open_store()
     rows = artefacts.kernel_rows(store, kernels.available(store, refresh=refresh, progress=say))
@@ -80,7 +78,6 @@ def _print_kernels(refresh: bool, as_json: bool) -> None:
 
 def _print_disks(as_json: bool) -> int:
     from agelab.present.view.artefacts import disk_json, disks_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.store import stored_disk
 
     store = open_store()
@@ -101,7 +98,6 @@ def _print_disks(as_json: bool) -> int:
 
 def _print_runs(as_json: bool) -> int:
     from agelab.present.view.run_tables import runs_blocks
-    from agelab.present.view.terminal import print_blocks
 
     runs, damaged = [], 0
     for run in run_lookup.all_runs(open_store().runs)[::-1]:

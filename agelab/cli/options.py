@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls, parse_digits
+from agelab.present.report.blocks import Block
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs, parse_jobs
@@ -152,6 +153,13 @@ def write_output(path: Path, data: bytes, *, pages: bool = False) -> None:
 def say(line: str) -> None:
     """Tell the user how the work goes on, on standard error: files and versions may be called anything."""
     click.echo(escape_controls(line), err=True)
+
+
+def print_blocks(blocks: Iterable[Block]) -> None:
+    """Print a document on standard output; what draws it is loaded with the first."""
+    from agelab.present.view import terminal
+
+    terminal.print_blocks(blocks)
 
 
 def print_json(value: object) -> None:

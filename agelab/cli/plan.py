@@ -10,12 +10,11 @@ import click
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.click_options import CellsCommand, run_options
-from agelab.cli.options import force_option, json_option, open_store, print_json, require_output
+from agelab.cli.options import force_option, json_option, open_store, print_blocks, print_json, require_output
 from agelab.machine.vm import host
 from agelab.present.report.blocks import Block, Heading, Text
 from agelab.present.view.cell_names import count_cells
 from agelab.present.view.progress import format_time_left, show_progress, time_left
-from agelab.present.view.terminal import print_blocks
 from agelab.runner.cell_times import Forecast, TimeRange, forecast
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import AUTO

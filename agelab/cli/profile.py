@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_json, write_output
+from agelab.cli.options import OUTPUT, force_option, json_option, open_store, print_blocks, print_json, write_output
 
 if TYPE_CHECKING:
     from agelab.analysis.profiles import StepStacks
@@ -22,16 +22,10 @@ if TYPE_CHECKING:
     help="The cell, chosen as for compare: ext4, or xfs,raid0.",
 )
 @click.option(
-    "--against",
-    metavar="RUN[:CHOICE,...]",
-    help="Show the difference from the profile of another run or cell.",
+    "--against", metavar="RUN[:CHOICE,...]", help="Show the difference from the profile of another run or cell."
 )
 @click.option("--against-step", metavar="STEP", help="Show the difference from another step: control/read.")
-@click.option(
-    "--svg",
-    type=OUTPUT,
-    help="Also draw a flame graph into this file.",
-)
+@click.option("--svg", type=OUTPUT, help="Also draw a flame graph into this file.")
 @force_option
 @click.option("--folded", is_flag=True, help="Print the folded stacks, for tools that read them.")
 @click.option("--all", "everything", is_flag=True, help="List every function.")
@@ -53,7 +47,6 @@ def profile(
     """
     from agelab.evaluate.stacks import flame
     from agelab.present.view.profile import changes_blocks, profile_json, top_blocks
-    from agelab.present.view.terminal import print_blocks
 
     words = f"{run}{',' if ':' in run else ':'}{cell}" if cell else run
     profiled = _stacks(words, step)

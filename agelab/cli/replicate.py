@@ -4,7 +4,7 @@ import click
 
 from agelab.analysis.cells import RunResult, load
 from agelab.base.errors import InputError
-from agelab.cli.options import find_runs, json_option, print_json
+from agelab.cli.options import find_runs, json_option, print_blocks, print_json
 from agelab.results.run_directory import LATEST, RunDirectory
 
 
@@ -25,7 +25,6 @@ def replicate(runs: tuple[str, ...], everything: bool, markdown: bool, as_json: 
     from agelab.analysis.published.report import study_reports
     from agelab.present.view import markdown as markdown_view
     from agelab.present.view.replication import page_blocks, report_blocks, reports_json
-    from agelab.present.view.terminal import print_blocks
 
     if as_json and markdown:
         raise click.UsageError("--json and --markdown: one of them")

@@ -6,7 +6,7 @@ import click
 
 from agelab.base.errors import InputError
 from agelab.cli.click_options import execute
-from agelab.cli.options import JOBS, find_runs
+from agelab.cli.options import JOBS, find_runs, print_blocks
 from agelab.cli.run import execute_on, run_until_decided
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs
@@ -29,7 +29,6 @@ def resume(run: str, jobs: Jobs | None, disks: str | None, erase: str, on: str |
     Ended cells stay. The others start again, with the inputs of the run.
     """
     from agelab.present.view.summary import result_blocks
-    from agelab.present.view.terminal import print_blocks
     from agelab.runner.execute import runner
 
     [directory] = find_runs([run])

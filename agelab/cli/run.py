@@ -9,9 +9,8 @@ import click
 from agelab.base.errors import AgelabError, InputError
 from agelab.base.verbs import as_called
 from agelab.cli.click_options import CellsCommand, execute, options_of_run
-from agelab.cli.options import open_store
+from agelab.cli.options import open_store, print_blocks
 from agelab.present.view.progress import show_progress
-from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.request.options import RunOptions
 
@@ -22,9 +21,7 @@ from agelab.runner.request.options import RunOptions
 )
 @options_of_run
 @click.option(
-    "--on",
-    metavar="dask://HOST:PORT",
-    help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md).",
+    "--on", metavar="dask://HOST:PORT", help="Run the cells on the workers of a Dask scheduler (docs/howto/cluster.md)."
 )
 def run(kernel: tuple[str, ...], on: str | None, **words: Any) -> int:
     """Run a scenario: every variant of it, or the one that follows its name.

@@ -2,7 +2,7 @@
 
 import click
 
-from agelab.cli.options import find_runs, json_option, print_json
+from agelab.cli.options import find_runs, json_option, print_blocks, print_json
 
 
 @click.command()
@@ -13,7 +13,6 @@ def show(run: str, as_json: bool, timing: bool) -> None:
     """Show the samples, keys and digests of RUN (default: the latest), or of the run in any directory: ./their-run."""
     from agelab.present.view.run_tables import run_blocks
     from agelab.present.view.summary import timing_blocks
-    from agelab.present.view.terminal import print_blocks
 
     [directory] = find_runs([run])
     if as_json:

@@ -3,8 +3,7 @@
 import click
 
 from agelab.base.errors import unknown
-from agelab.cli.options import SIZE, json_option, open_store, print_json
-from agelab.present.view.terminal import print_blocks
+from agelab.cli.options import SIZE, json_option, open_store, print_blocks, print_json
 
 
 @click.group(invoke_without_command=True)

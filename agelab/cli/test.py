@@ -9,8 +9,7 @@ import click
 from agelab.base.errors import InputError
 from agelab.base.verbs import as_called
 from agelab.cli.click_options import execute, test_options
-from agelab.cli.options import OUTPUT, force_option, open_store, say, write_output
-from agelab.present.view.terminal import print_blocks
+from agelab.cli.options import OUTPUT, force_option, open_store, print_blocks, say, write_output
 from agelab.runner.request.options import RunOptions
 
 DISK_MIB, MEMORY_MIB, SCHEDULE = 512, 256, 1
@@ -29,10 +28,7 @@ def _words(text: str | None) -> list[str]:
 @test_options
 @click.option("--only", metavar="TEST,...", help="Run only these tests of the suite.")
 @click.option(
-    "--timeout",
-    type=click.FloatRange(0, 86400, min_open=True),
-    default=60,
-    help="Guest seconds for one test.",
+    "--timeout", type=click.FloatRange(0, 86400, min_open=True), default=60, help="Guest seconds for one test."
 )
 @click.option("--packages", metavar="NAME,...", help="Debian packages that the tests need.")
 @click.option("--mib", type=click.IntRange(16, 1 << 20), default=DISK_MIB, help="Size of the disk.")

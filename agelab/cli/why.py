@@ -5,9 +5,8 @@ import shlex
 import click
 
 from agelab.base.errors import goes_on
-from agelab.cli.options import JOBS, find_runs, json_option, open_store, print_json, say
+from agelab.cli.options import JOBS, find_runs, json_option, open_store, print_blocks, print_json, say
 from agelab.present.view.progress import show_progress
-from agelab.present.view.terminal import print_blocks
 from agelab.results.run_directory import LATEST, RunDirectory
 from agelab.runner.request.options import RunOptions
 from agelab.scenario.jobs import Jobs

@@ -224,10 +224,7 @@ class Workshop:
             argv,
             system=("--ro-bind", str(self.root), "/"),
             read_only={f"/tmp/{name}": path for name, path in self.read_only.items()},
-            writable={
-                "/build": self.build,
-                **{f"/tmp/{name}": path for name, path in self.writable.items()},
-            },
+            writable={"/build": self.build, **{f"/tmp/{name}": path for name, path in self.writable.items()}},
             environment={"PATH": "/usr/bin:/usr/sbin", "LC_ALL": "C", **self.environment},
             directory="/build",
         )

@@ -68,9 +68,7 @@ COMPONENT = "main"
 
 
 def write(
-    directory: Path,
-    suites: Mapping[str, Sequence[Path]],
-    signed: Mapping[str, Sequence[PackageList]] | None = None,
+    directory: Path, suites: Mapping[str, Sequence[Path]], signed: Mapping[str, Sequence[PackageList]] | None = None
 ) -> list[str]:
     """Write the .deb files of each suite into a new directory, with what ``signed`` has of them.
 

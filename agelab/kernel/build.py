@@ -163,8 +163,6 @@ def _install(shop: Workshop, inputs: BuildInputs, directory: Path) -> None:
     buildroot.remove_path(shop.build / "installed")
     (directory / stored_kernel.RELEASE_FILE).write_text(release, encoding="utf-8")
     recorded = source_tree.BuildRecord(
-        sources=(inputs.source.origin,),
-        commit=inputs.source.commit,
-        patches=inputs.source.patches,
+        sources=(inputs.source.origin,), commit=inputs.source.commit, patches=inputs.source.patches
     )
     (directory / source_tree.PROVENANCE_FILE).write_text(recorded.model_dump_json(indent=1) + "\n", encoding="utf-8")

@@ -21,32 +21,8 @@ ROOT_RECIPE = 1
 """Raised whenever the same packages would make another build root."""
 
 _PACKAGES = (
-    *(
-        "bash",
-        "bc",
-        "binutils",
-        "bison",
-        "bzip2",
-        "ccache",
-        "coreutils",
-        "cpio",
-        "dash",
-        "diffutils",
-        "findutils",
-    ),
-    *(
-        "flex",
-        "gcc",
-        "grep",
-        "gzip",
-        "libc6-dev",
-        "libelf-dev",
-        "libssl-dev",
-        "make",
-        "mawk",
-        "perl-base",
-        "sed",
-    ),
+    *("bash", "bc", "binutils", "bison", "bzip2", "ccache", "coreutils", "cpio", "dash", "diffutils", "findutils"),
+    *("flex", "gcc", "grep", "gzip", "libc6-dev", "libelf-dev", "libssl-dev", "make", "mawk", "perl-base", "sed"),
     *("python3-minimal", "tar", "xz-utils", "zstd"),
 )
 _UNUSED = (
@@ -157,17 +133,7 @@ def toolchain(store: Store, progress: Notify) -> Artefact:
 
 CACHES_KEPT = 4
 """Caches that a repository keeps: those that were used last."""
-_PLACES = (
-    "block",
-    "drivers/block",
-    "drivers/md",
-    "drivers/nvdimm",
-    "drivers/nvme",
-    "fs",
-    "io_uring",
-    "kernel",
-    "mm",
-)
+_PLACES = ("block", "drivers/block", "drivers/md", "drivers/nvdimm", "drivers/nvme", "fs", "io_uring", "kernel", "mm")
 """Directories whose code is compiled into the kernel, and is not a part of a program that is run while it is built."""
 _CODE = re.compile(rf"100644 blob [0-9a-f]+\t(?P<path>({'|'.join(_PLACES)})/[\w/+.-]+\.[ch])")
 _RUNS = ("hostprogs", "hostcc", "hostcxx", "hostlibs", "userprogs", "bpftool")

@@ -50,8 +50,7 @@ def resolve(paths: str, store: Store, *, refresh: bool = False, progress: Notify
             unpack([deb.path for deb in debs], first.release, directory)
         except NotAKernel as error:
             raise InputError(
-                str(error),
-                hint="name all packages of a kernel that comes in parts: deb:<image>,<modules>,...",
+                str(error), hint="name all packages of a kernel that comes in parts: deb:<image>,<modules>,..."
             ) from error
         for deb in debs:
             require_unchanged(deb.path, deb.sha256)
@@ -112,21 +111,7 @@ RECIPE = 1
 """Raised whenever the same package would be unpacked differently."""
 
 _DRIVERS = (
-    *(
-        "acpi",
-        "ata",
-        "block",
-        "cdrom",
-        "char",
-        "dax",
-        "md",
-        "nvdimm",
-        "nvme",
-        "pci",
-        "vfio",
-        "virtio",
-        "watchdog",
-    ),
+    *("acpi", "ata", "block", "cdrom", "char", "dax", "md", "nvdimm", "nvme", "pci", "vfio", "virtio", "watchdog"),
     *(
         "net/ethernet/intel/e1000",
         "net/virtio_net",

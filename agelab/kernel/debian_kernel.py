@@ -13,15 +13,7 @@ from pydantic import Field
 
 from agelab.base.errors import HostError, InputError, Notify, silent, unknown
 from agelab.base.types import SUITES, Frozen
-from agelab.debian import (
-    Archive,
-    Package,
-    archives,
-    cached_resolution,
-    dependencies,
-    first_suite,
-    newest,
-)
+from agelab.debian import Archive, Package, archives, cached_resolution, dependencies, first_suite, newest
 from agelab.debian.unpacking import unpack_some
 from agelab.kernel import oldest
 from agelab.kernel.deb_files import RECIPE, unpack
@@ -305,12 +297,7 @@ def obtain_symbols(kernel: Kernel, modules: Sequence[str], store: Store, progres
     Raises HostError where Debian's mirror has none of this kernel (any more).
     """
     package = Archive(store, kernel.suite).package(f"linux-image-{kernel.release}-dbg", kernel.version)
-    inputs = {
-        "package": package.name,
-        "sha256": package.sha256,
-        "modules": sorted(modules),
-        "recipe": SYMBOLS_RECIPE,
-    }
+    inputs = {"package": package.name, "sha256": package.sha256, "modules": sorted(modules), "recipe": SYMBOLS_RECIPE}
 
     def build(directory: Path) -> None:
         progress(f"downloading {package.name}, {package.size / 1e6:.0f} MB")

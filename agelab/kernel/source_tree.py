@@ -218,8 +218,7 @@ def find_package(asked_version: str, store: Store, progress: Notify, refresh: bo
     if not by_version:
         near = ", ".join(f"source:{name.removeprefix('linux-source-')}" for name in sorted(seen))
         raise InputError(
-            f"source:{asked_version}: no suite of Debian has such a linux-source package",
-            hint=f"there are: {near}",
+            f"source:{asked_version}: no suite of Debian has such a linux-source package", hint=f"there are: {near}"
         )
     version = newest(list(by_version))
     archive, name = by_version[version]
@@ -262,10 +261,7 @@ def _from_files(path: Path, place: Path, name: str, progress: Notify, head: str 
     if missing := [marker for marker in _MARKERS if not (path / marker).exists()]:
         raise _not_a_kernel_tree(name, missing)
     if inner := git.nested(path):
-        raise InputError(
-            f"{name}: {inner.relative_to(path)} is another git repository",
-            hint="move it out of the tree",
-        )
+        raise InputError(f"{name}: {inner.relative_to(path)} is another git repository", hint="move it out of the tree")
     progress(f"reading {path}")
     return _checked_tree(place, _write_tree(path, place, head), KernelPart(name=name))
 

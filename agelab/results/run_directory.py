@@ -391,11 +391,7 @@ class RunDirectory:
                     "samples": rows,
                 }
             )
-        return {
-            "schema": SCHEMA,
-            **plan.model_dump(mode="json", exclude={"cells", "command"}),
-            "cells": cells,
-        }
+        return {"schema": SCHEMA, **plan.model_dump(mode="json", exclude={"cells", "command"}), "cells": cells}
 
 
 def new_directory(parent: Path, label: str) -> Path:

@@ -35,10 +35,7 @@ class Outcome:
 
 
 def run_until_decided(
-    options: RunOptions,
-    store: Store,
-    progress: Progress | None = None,
-    begun: RunDirectory | None = None,
+    options: RunOptions, store: Store, progress: Progress | None = None, begun: RunDirectory | None = None
 ) -> tuple[RunDirectory, Outcome]:
     """Run the seeds of one look after the other, from that of ``options`` on, in one run; ``begun`` is gone on with.
 

@@ -71,8 +71,7 @@ class DiskUse(Shorthand):
     short_types = ("string", "number")
     mib: Size = Field(description="size at paper scale, MiB; in RAID-0 the partitions share it equally")
     filled_mib: Size | None = Field(
-        default=None,
-        description="maximum content, MiB at paper scale, if less: the space that the host needs",
+        default=None, description="maximum content, MiB at paper scale, if less: the space that the host needs"
     )
     partitions: tuple[PartitionUse, ...] = Field(
         default=(PartitionUse(),),

@@ -20,14 +20,11 @@ class Tooling(Frozen):
 
     mkfs: tuple[str, ...] = Field(min_length=1, description="makes it on {device}; options go before the last word")
     mount: tuple[str, ...] = Field(
-        default=(),
-        description="command in place of mount -t; {options} stands for the options of -o, with commas",
+        default=(), description="command in place of mount -t; {options} stands for the options of -o, with commas"
     )
     mount_options: tuple[str, ...] = Field(default=(), description="joined with the variant's into -o")
     read_only_options: tuple[str, ...] = Field(
-        default=("ro",),
-        min_length=1,
-        description="more mount options to write nothing, not even a journal replay",
+        default=("ro",), min_length=1, description="more mount options to write nothing, not even a journal replay"
     )
     umount: tuple[str, ...] = Field(default=("umount", "{mountpoint}"), description="unmounts it")
     fsck: tuple[str, ...] = Field(min_length=1, description="check that changes nothing")
@@ -68,8 +65,7 @@ class Filesystem(Frozen):
     summary: str = Field(description="kind of filesystem in one line")
     packages: tuple[str, ...] = Field(description="Debian packages of the guest with its tools")
     suite: DebianSuite = Field(
-        default="",
-        description="Debian suite of the whole root, where the guest's usual one has no such packages",
+        default="", description="Debian suite of the whole root, where the guest's usual one has no such packages"
     )
     also_from: tuple[AlsoFrom, ...] = Field(
         default=(), description="where its packages are of Debian, beside the suite's main ones"
@@ -84,8 +80,7 @@ class Filesystem(Frozen):
     )
     modules_why: str = Field(default="", description="remark for a kernel without one of the modules")
     tools: tuple[str, ...] = Field(
-        default=(),
-        description="programs of harness/filesystems that its commands run, as no package has them",
+        default=(), description="programs of harness/filesystems that its commands run, as no package has them"
     )
     mount_type: str = Field(description="type for mount -t")
     minimum_mib: int = Field(ge=1, description="smallest disk that mkfs accepts, MiB")
@@ -93,17 +88,14 @@ class Filesystem(Frozen):
     extents_why: str = Field(default="", description="reason for none")
     free_space: FreeSpaceTool | NotListed = Field(description="tool that lists its free space, or why there is none")
     refuses: tuple[Pattern, ...] = Field(
-        default=(),
-        description="expressions for whole lines of error output (LC_ALL=C) about things it cannot store",
+        default=(), description="expressions for whole lines of error output (LC_ALL=C) about things it cannot store"
     )
     gone: tuple[Pattern, ...] = Field(
         default=(),
         description="expressions for kernel messages, within a line, when it shuts down, goes read-only or is damaged",
     )
     processes_mib: int = Field(
-        default=0,
-        ge=0,
-        description="MiB that its own processes will take after the mount, beside what they hold then",
+        default=0, ge=0, description="MiB that its own processes will take after the mount, beside what they hold then"
     )
     repair: tuple[str, ...] = Field(
         default=(), description="check that repairs, for after a power cut; empty if there is none"
@@ -118,8 +110,7 @@ class Filesystem(Frozen):
         description="seconds between two commits, where the mount option commit= sets them: the kernel's default",
     )
     timers: Mapping[str, int] = Field(
-        default_factory=dict,
-        description="its timers below /proc/sys, in hundredths of a second: the kernel's defaults",
+        default_factory=dict, description="its timers below /proc/sys, in hundredths of a second: the kernel's defaults"
     )
     limits: tuple[str, ...] = Field(default=(), description="known limits, one sentence each")
     period: Tooling = Field(description="commands as in the studies' days")

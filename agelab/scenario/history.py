@@ -98,8 +98,7 @@ class Traced(_Named):
     engine: Literal["iolog"] = Field(description="engine")
     trace: str = Field(description="path of the trace, from the scenario's file on")
     device: str = Field(
-        default="",
-        description="which device, file, disk or volume of the trace, where it has requests to several",
+        default="", description="which device, file, disk or volume of the trace, where it has requests to several"
     )
     before: int = Field(
         default=1 << 20,

@@ -25,14 +25,10 @@ class LayoutMember(Frozen):
         gt=0, le=100, allow_inf_nan=False, description="its size, as a part of that of the disk under test"
     )
     beside: int | None = Field(
-        default=None,
-        ge=0,
-        description="member on whose drive it lies, behind it; by default it has its own drive",
+        default=None, ge=0, description="member on whose drive it lies, behind it; by default it has its own drive"
     )
     drive: str | None = Field(
-        default=None,
-        pattern=r"^model:",
-        description="its drive, where the user names none; by default the machine's",
+        default=None, pattern=r"^model:", description="its drive, where the user names none; by default the machine's"
     )
 
 
@@ -64,8 +60,7 @@ class Layout(Frozen):
     )
     modules: tuple[str, ...] = Field(default=(), description="kernel modules; dependencies are added")
     module_parameters: dict[Annotated[str, Field(pattern=r"^[a-z0-9_]+/[a-z0-9_]+$")], str] = Field(
-        default={},
-        description="module/parameter = value, set before it is put together where the kernel has it",
+        default={}, description="module/parameter = value, set before it is put together where the kernel has it"
     )
     files: dict[Annotated[str, Field(pattern=r"^/etc/")], str] = Field(
         default={}, description="files of the guest, path to content, written before it is put together"
@@ -76,8 +71,7 @@ class Layout(Frozen):
     open: tuple[Command, ...] = Field(default=(), description="put together what was made before")
     close: tuple[Command, ...] = Field(default=(), description="take it apart")
     fills: bool = Field(
-        default=False,
-        description="whether it is written in full when it is made: that is done after the first moment",
+        default=False, description="whether it is written in full when it is made: that is done after the first moment"
     )
     replacement: Replacement | None = Field(default=None, description="omitted where no drive of it may fail")
     period: dict[str, Parameter] = Field(default={}, description="parameters as in the studies' days")

@@ -72,8 +72,7 @@ class Variant(Shorthand):
     filesystem: Name = Field(description="a file of scenarios/filesystems, without its ending")
     mkfs_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
     period_mkfs_options: tuple[str, ...] = Field(
-        default=(),
-        description="added with the period defaults only: what the study's mkfs did by default",
+        default=(), description="added with the period defaults only: what the study's mkfs did by default"
     )
     today_mkfs_options: tuple[str, ...] = Field(
         default=(),
@@ -81,13 +80,10 @@ class Variant(Shorthand):
     )
     mount_options: tuple[str, ...] = Field(default=(), description="added to those of the filesystem's file")
     script: str = Field(
-        default="",
-        description="program of the guest that makes and may mount it, in place of mkfs and mount",
+        default="", description="program of the guest that makes and may mount it, in place of mkfs and mount"
     )
     layouts: tuple[LayoutName, ...] = Field(
-        default=("single",),
-        min_length=1,
-        description="layouts in the study; --layout selects another",
+        default=("single",), min_length=1, description="layouts in the study; --layout selects another"
     )
     machine: Name | None = Field(default=None, description="replaces the scenario's")
     available_mib: Size | None = Field(default=None, description="replaces the scenario's memory")
@@ -190,8 +186,7 @@ class Scenario(Frozen):
     defaults: Defaults = Field(default="today", description="mkfs and mount as in the study's days, or as today")
     corpus: CorpusUse | None = Field(default=None, description="the data; the steps find them at $SOURCE")
     histories: tuple[History, ...] = Field(
-        default=(),
-        description="in place of a corpus: each variant runs with each of them, as <variant>-<history>",
+        default=(), description="in place of a corpus: each variant runs with each of them, as <variant>-<history>"
     )
     memory: MemoryUse = Field(description="memory available to the first step")
     disk: DiskUse = Field(description="the disk under test")
@@ -200,8 +195,7 @@ class Scenario(Frozen):
         default={}, description="numbers at paper scale; the steps find the scaled ones in the environment"
     )
     sizes: dict[Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")], Size] = Field(
-        default={},
-        description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes",
+        default={}, description="MiB at paper scale; the steps find the scaled sizes in the environment, in bytes"
     )
     matrix: Matrix = Field(
         default={},
@@ -209,16 +203,14 @@ class Scenario(Frozen):
         description="values of variables: a step that names them ($BS for bs) is done once for each combination",
     )
     scales: dict[ScaleName, Scale] = Field(
-        default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)},
-        description="reduction of sizes; none by default",
+        default={"quick": Scale(shrink=1), "paper": Scale(shrink=1)}, description="reduction of sizes; none by default"
     )
     variants: tuple[Variant, ...] = Field(min_length=1, description="what is measured, each in a fresh guest")
     options: tuple[OptionMatrix, ...] = Field(
         default=(), description="mkfs and mount options, every combination of which is a variant"
     )
     makes: Literal["prepared", "aged"] = Field(
-        default="prepared",
-        description="result of the steps: a tree, or one that has been used for long",
+        default="prepared", description="result of the steps: a tree, or one that has been used for long"
     )
     steps: tuple[Step, ...] = Field(default=(), description="steps that make the disk")
     cases: tuple[Action, ...] = Field(
@@ -246,12 +238,10 @@ class Scenario(Frozen):
         default=(), description="Debian packages for the guest, beside those of its programs"
     )
     suite: DebianSuite = Field(
-        default="",
-        description="Debian suite of the guest's root: the tools of that time; empty: the usual one",
+        default="", description="Debian suite of the guest's root: the tools of that time; empty: the usual one"
     )
     bring: tuple[str, ...] = Field(
-        default=(),
-        description="files for the guest, beside the scenario's file: a program, a directory, a .deb",
+        default=(), description="files for the guest, beside the scenario's file: a program, a directory, a .deb"
     )
     metrics: dict[MetricName, OwnMetric] = Field(
         default={}, description="the scenario's own metrics, for the records of its steps"

@@ -55,12 +55,7 @@ class Suite:
         return Suite(self.path, tuple(test for test in self.tests if not names or test.file in names))
 
     def scenario(
-        self,
-        filesystems: Sequence[str],
-        timeout: float,
-        disk_mib: int,
-        memory_mib: int,
-        packages: Sequence[str] = (),
+        self, filesystems: Sequence[str], timeout: float, disk_mib: int, memory_mib: int, packages: Sequence[str] = ()
     ) -> str:
         """Return the text of the scenario in which each test is a case."""
 

@@ -50,10 +50,7 @@ def _parsed(text: str, path: Path, kind: type[Frozen]) -> Frozen:
             raise InputError(f"{path}:{number}: has more than {MAX_DOTS} dots: no key is that long")
     try:
         raw = tomllib.loads(text)
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # invalid TOML, numbers too long to parse, or nesting too deep
+    except (ValueError, RecursionError) as error:  # invalid TOML, numbers too long to parse, or nesting too deep
         raise InputError(f"{path}: not valid TOML: {error}") from error
     name = kind.model_fields.get("name")
     if name and not name.is_required():

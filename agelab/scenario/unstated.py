@@ -19,8 +19,7 @@ class Unstated(Frozen):
     name: Name | None = Field(default=None, description="what --instead and agelab why call the other reading")
     called: str = Field(default="", description="the other reading in a few words")
     instead: dict[str, Any] = Field(
-        default={},
-        description="keys of this file as the other reading has them; entries of lists by their names",
+        default={}, description="keys of this file as the other reading has them; entries of lists by their names"
     )
 
     @model_validator(mode="after")

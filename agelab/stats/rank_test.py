@@ -195,10 +195,7 @@ def control_false_discoveries(p_values: Sequence[float]) -> list[float]:
 
 
 def rank_tests(
-    sides: Sequence[Sequence[Block]],
-    *,
-    correct: bool = True,
-    level: Fraction = LEVEL,
+    sides: Sequence[Sequence[Block]], *, correct: bool = True, level: Fraction = LEVEL
 ) -> list[RankTest | None]:
     """Test each pair of sides, as one family unless nothing is to be corrected; None where no corpus is common.
 

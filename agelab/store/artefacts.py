@@ -117,8 +117,7 @@ class DamagedArtefact(HostError):
 def damaged(what: str, directory: Path, details: str = "") -> DamagedArtefact:
     """Return the error for a damaged artefact, which is made again when its directory has been removed."""
     return DamagedArtefact(
-        f"{what} is damaged" + (f": {details}" if details else ""),
-        hint=f"remove {directory} to have it made again",
+        f"{what} is damaged" + (f": {details}" if details else ""), hint=f"remove {directory} to have it made again"
     )
 
 

@@ -113,11 +113,7 @@ _READERS: dict[str, Callable[[bytes], int]] = {
 IMPORTABLE_FORMATS = ("raw", "qcow2", "vdi", "vhdx", "vpc")
 """Image formats that can be imported: each image is one file."""
 EXT = ("ext2", "ext3", "ext4")
-SIGNATURES = {
-    **dict.fromkeys(EXT, EXT),
-    **dict.fromkeys(("zfs", "openzfs"), ("zfs_member",)),
-    "ntfs3": ("ntfs",),
-}
+SIGNATURES = {**dict.fromkeys(EXT, EXT), **dict.fromkeys(("zfs", "openzfs"), ("zfs_member",)), "ntfs3": ("ntfs",)}
 """The types by which wipefs knows a filesystem, where they are not its own name alone."""
 RAID_MEMBER = "linux_raid_member"
 _MAKE_WHOLE = "make it whole first: qemu-img convert -O qcow2"
@@ -131,12 +127,7 @@ _MAPPED = re.compile(r'"length": (\d+).*"offset": (\d+)')
 
 
 def import_images(
-    store: Store,
-    images: Sequence[Path],
-    filesystem: str,
-    layout: LayoutName,
-    defaults: Defaults,
-    command: str,
+    store: Store, images: Sequence[Path], filesystem: str, layout: LayoutName, defaults: Defaults, command: str
 ) -> StoredDisk:
     """Store a user's own images (raw, qcow2, ...), one for each member of the disk.
 
@@ -261,8 +252,7 @@ def _require_data(image: Path, file_format: str, listing: Path) -> None:
     listing.unlink()
     if end > size:
         raise InputError(
-            f"{image} is cut short: its data reach to byte {end:,}, and it has {size:,} bytes",
-            hint=_COPY_AGAIN,
+            f"{image} is cut short: its data reach to byte {end:,}, and it has {size:,} bytes", hint=_COPY_AGAIN
         )
     try:
         _ask("check", image, file_format)
@@ -306,10 +296,7 @@ def _format(image: Path) -> str:
     info = json.loads(confine.run(argv, read=[image], timeout=_MEASURE_SECONDS).stdout)
     specific = info.get("format-specific", {}).get("data", {})
     if other := info.get("backing-filename") or specific.get("data-file"):
-        raise InputError(
-            f"{image} is not whole: the rest is in {str(other)[:200]!r}",
-            hint=_MAKE_WHOLE,
-        )
+        raise InputError(f"{image} is not whole: the rest is in {str(other)[:200]!r}", hint=_MAKE_WHOLE)
     if info["format"] not in IMPORTABLE_FORMATS:
         raise InputError(f"{image} has the format {info['format']}; known are {', '.join(IMPORTABLE_FORMATS)}")
     return str(info["format"])

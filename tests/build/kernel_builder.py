@@ -113,10 +113,5 @@ def gzip(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-WHOLE = {
-    "vmlinuz": b"bzImage",
-    "config": b"CONFIG_PVH=y\n",
-    "modules.json": b"[]",
-    "modules/modules.builtin": b"",
-}
+WHOLE = {"vmlinuz": b"bzImage", "config": b"CONFIG_PVH=y\n", "modules.json": b"[]", "modules/modules.builtin": b""}
 """What a kernel has at least."""

@@ -15,12 +15,7 @@ AGED = "cat;[cat];read;copy 60\ncat;[cat];read;ext4_walk_[ext4] 30\nkswapd0;shri
 CONTROL = "cat;[cat];read;copy 62\nkswapd0;shrink 10\n"
 
 
-STEPS = (
-    ("copy", 1, "cp;copy 3\n"),
-    ("copy", 2, "cp;copy 4\n"),
-    ("aged/read", 1, AGED),
-    ("control/read", 1, CONTROL),
-)
+STEPS = (("copy", 1, "cp;copy 3\n"), ("copy", 2, "cp;copy 4\n"), ("aged/read", 1, AGED), ("control/read", 1, CONTROL))
 
 
 def profiled(

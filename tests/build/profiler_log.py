@@ -63,10 +63,7 @@ def step(
     *records: bytes,
     name: str = "copy",
     repetition: int = 1,
-    tasks: Sequence[str] = (
-        "comm 5\ncp\n",
-        "maps 5\n00400000-00500000 r-xp 00000000 00:01 7    /usr/bin/cp\n",
-    ),
+    tasks: Sequence[str] = ("comm 5\ncp\n", "maps 5\n00400000-00500000 r-xp 00000000 00:01 7    /usr/bin/cp\n"),
     symbols: str | None = KALLSYMS,
     dropped: int = 0,
     ended: bool = True,

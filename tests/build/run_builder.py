@@ -82,10 +82,6 @@ def end(
         run.write_inputs(number, dict(inputs))
         fields = {"inputs_key": inputs_key(inputs), **fields}
     if status is Status.OK:
-        fields = {
-            "digest": digest(status, found, fields.get("maps", {})),
-            "evaluated_by": EVALUATED,
-            **fields,
-        }
+        fields = {"digest": digest(status, found, fields.get("maps", {})), "evaluated_by": EVALUATED, **fields}
     if status:
         run.finish(number, End.model_validate({"status": status, **known, **fields}))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,13 @@ class Toy:
 
 def name_of(question: BisectQuestion, kernel: str) -> str:
     """The made-up name of a kernel: of a commit its subject."""
-    if question.tree is None:
-        return kernel
-    shown = subprocess.run(
-        ["git", "-C", question.tree.path, "-c", "safe.directory=*", "log", "-1", "--format=%s",
-         question.tree.commit_of(kernel)],
-        capture_output=True,
-        check=True,
-        text=True,
-    )  # fmt: skip
+    return kernel if question.tree is None else _subject(question.tree.path, question.tree.commit_of(kernel))
+
+
+@cache
+def _subject(tree: str, commit: str) -> str:
+    git = ["git", "-C", tree, "-c", "safe.directory=*"]
+    shown = subprocess.run([*git, "log", "-1", "--format=%s", commit], capture_output=True, check=True, text=True)
     return shown.stdout.strip()
 
 
@@ -99,11 +98,7 @@ def history(path: Path, commits: int) -> None:
     stream = ["feature done", "reset refs/heads/main"]
     for number in range(commits):
         makefile = f"VERSION = 6\nPATCHLEVEL = {number}\n"
-        stream += [
-            "commit refs/heads/main",
-            f"mark :{number + 1}",
-            f"committer a <a@b> {1_000_000 + number} +0000",
-        ]
+        stream += ["commit refs/heads/main", f"mark :{number + 1}", f"committer a <a@b> {1_000_000 + number} +0000"]
         stream += [f"data {len(str(number))}", str(number)]
         if number == 0:
             for name in ("kernel/a.c", "fs/a.c", "arch/x86/Kconfig", "Kconfig"):

@@ -64,13 +64,7 @@ def heard(tmp_path: Path, written: dict[str, Any]) -> list[Event]:
     program = "import sys; sys.path.insert(0, sys.argv.pop(1)); from harness.main import main; main()"
     secret = bytes(range(event_code.SECRET_BYTES))
     (tmp_path / "secret").write_bytes(secret)
-    places = {
-        "plan": "plan.json",
-        "secret": "secret",
-        "events": "events",
-        "mountpoint": "mnt",
-        "scratch": "scratch",
-    }
+    places = {"plan": "plan.json", "secret": "secret", "events": "events", "mountpoint": "mnt", "scratch": "scratch"}
     words = [word for name, place in places.items() for word in (f"--{name}", str(tmp_path / place))]
     command = ["/usr/bin/python3", "-SB", "-c", program, str(PROJECT), *words, "--stay"]
     (tmp_path / "events").unlink(missing_ok=True)
@@ -199,9 +193,7 @@ def test_what_a_filesystem_cannot_hold_is_counted_and_is_no_failure(tmp_path: Pa
     assert [e.step for e in events if isinstance(e, StepFailed)] == ["more", "mute"]
 
 
-def test_what_a_step_takes_for_a_result_is_counted_with_what_the_filesystem_cannot_hold(
-    tmp_path: Path,
-) -> None:
+def test_what_a_step_takes_for_a_result_is_counted_with_what_the_filesystem_cannot_hold(tmp_path: Path) -> None:
     run = "echo 'cp: a: no link' >&2; echo 'cp: b: No space left on device' >&2; exit 1"
     full = {"refuses": ["cp: .*: No space left on device"]}
     steps: list[dict[str, Any]] = [{"name": "fill", "run": run, **full}, {"name": "other", "run": run}]

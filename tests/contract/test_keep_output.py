@@ -22,8 +22,7 @@ def test_an_output_lies_at_its_place_cut_at_what_is_kept(tmp_path: Path) -> None
     for place, printed in ((1, b"one\n"), (0, b"x" * (PLACE_BYTES + 7)), (2, b"")):
         (tmp_path / "printed").write_bytes(printed)
         subprocess.run(
-            [sys.executable, "-SB", str(tmp_path / "keep"), str(tmp_path / "printed"), "2", str(place)],
-            check=True,
+            [sys.executable, "-SB", str(tmp_path / "keep"), str(tmp_path / "printed"), "2", str(place)], check=True
         )
         assert not (tmp_path / "printed").exists()
     found = disk.read_bytes()

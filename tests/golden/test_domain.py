@@ -117,9 +117,7 @@ def test_libvirts_schema_accepts_it(text: str, name: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"real_disks": REAL}, {"passthrough": (BRIDGE,)}, {"preload": ()}],
-    ids=lambda change: next(iter(change)),
+    "change", [{"real_disks": REAL}, {"passthrough": (BRIDGE,)}, {"preload": ()}], ids=lambda change: next(iter(change))
 )
 def test_the_virtual_clock_refuses_what_has_its_own_time(change: dict[str, Any]) -> None:
     with pytest.raises(AgelabError, match="no real disks"):
@@ -139,9 +137,7 @@ def test_disks_of_three_hundred_gigabytes_have_room_and_what_no_guest_reaches_is
         domain.domain_xml(with_gib(600), ["dac"])
 
 
-def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_stay_in_memory(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_larger_than_the_hosts_memory_can_be_mapped_though_its_writes_stay_in_memory(tmp_path: Path) -> None:
     """Linux refuses a private mapping of more than it has, unless nothing is to be reserved for it."""
     large = tmp_path / "large"
     large.touch()

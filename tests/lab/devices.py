@@ -37,10 +37,7 @@ def ahci(serial: str, mib: int = 1024) -> Device:
     """A disk on a SATA controller of its own."""
     controller = f"{serial}-ahci"
     return _disk(
-        serial,
-        mib * MIB,
-        f"ahci,id={controller}",
-        f"ide-hd,drive={serial},bus={controller}.0,serial={serial}",
+        serial, mib * MIB, f"ahci,id={controller}", f"ide-hd,drive={serial},bus={controller}.0,serial={serial}"
     )
 
 

@@ -15,12 +15,7 @@ from tests.lab.machine import address, bound_to_vfio, driver, empty, named, unti
 from tests.vm.cells import PROGRAM, SMALL, agelab, run, scenario, step
 
 LABORATORY = Laboratory(
-    (
-        devices.nvme("ONE"),
-        devices.nvme("TWO"),
-        devices.nvme("THREE", port=True),
-        devices.ahci("FOUR"),
-    ),
+    (devices.nvme("ONE"), devices.nvme("TWO"), devices.nvme("THREE", port=True), devices.ahci("FOUR")),
     prepared=(("run", str(SMALL), "--filesystem", "ext4"),),
 )
 SIGNATURE = b"\x53\xef"
@@ -119,10 +114,7 @@ def test_a_guest_that_never_ends_is_ended_and_its_drive_comes_back(
     path = scenario(tmp_path, step("forever", "sleep 100000"), mib=16)
     [cell] = run(str(path), "--disks", f"pci:{place}", code=1)
     # A limit of host time says nothing about the guest: the cell is to be run again.
-    assert (cell["status"], cell["reason"]) == (
-        "interrupted",
-        "the host's patience ended before the guest's work did",
-    )
+    assert (cell["status"], cell["reason"]) == ("interrupted", "the host's patience ended before the guest's work did")
     assert (driver(place), bound_to_vfio()) == ("nvme", [])
 
 
@@ -139,9 +131,7 @@ def test_a_guest_in_which_nothing_runs_any_more_is_ended_by_its_watchdog(tmp_pat
 def test_a_drive_that_is_pulled_out_fails_its_cell_and_says_so(tmp_path: Path) -> None:
     device = named("THREE")
     path = scenario(
-        tmp_path,
-        step("write", 'while :; do cp -r "$SOURCE/." copy || exit 1; rm -r copy; sync; done'),
-        mib=16,
+        tmp_path, step("write", 'while :; do cp -r "$SOURCE/." copy || exit 1; rm -r copy; sync; done'), mib=16
     )
     child = subprocess.Popen(
         [PROGRAM, "run", str(path), "--disks", f"block:{device}"],

@@ -30,9 +30,7 @@ def on_disk(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_same_thing_twice_under_kvm_is_this_hosts_floor_by_which_two_kernels_are_compared(
-    on_disk: Path,
-) -> None:
+def test_the_same_thing_twice_under_kvm_is_this_hosts_floor_by_which_two_kernels_are_compared(on_disk: Path) -> None:
     test_calibrate.test_in_real_time_the_same_thing_twice_is_this_hosts_floor(on_disk)
     [host] = json.loads(agelab("calibrate", "--show", "--json").stdout)["hosts"]
     assert host["host"]["accelerator"] == "kvm"

@@ -9,9 +9,7 @@ from tests.lab.test_cells import small
 from tests.vm.cells import SMALL, agelab
 
 LABORATORY = Laboratory(
-    (devices.nvme("ONE"), devices.nvme("TWO")),
-    suite="trixie",
-    prepared=(("run", str(SMALL), "--filesystem", "ext4"),),
+    (devices.nvme("ONE"), devices.nvme("TWO")), suite="trixie", prepared=(("run", str(SMALL), "--filesystem", "ext4"),)
 )
 
 

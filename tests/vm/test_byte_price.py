@@ -18,8 +18,7 @@ PRICE = {"read": 2048, "written": 5120}
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [kernel.DEFAULT, *(pytest.param(spec, marks=pytest.mark.full) for spec in ("debian:6.12", "debian:7.2"))],
+    "spec", [kernel.DEFAULT, *(pytest.param(spec, marks=pytest.mark.full) for spec in ("debian:6.12", "debian:7.2"))]
 )
 def test_a_byte_costs_its_price_whatever_the_host_does(spec: str, tmp_path: Path) -> None:
     store, machine = open_store(), selection.machine("pentium3-500")

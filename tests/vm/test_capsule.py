@@ -55,9 +55,7 @@ def test_a_packed_run_comes_out_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_an_artefact_comes_out_the_same_elsewhere_but_for_the_capsule_that_was_tampered_with(
-    tmp_path: Path,
-) -> None:
+def test_an_artefact_comes_out_the_same_elsewhere_but_for_the_capsule_that_was_tampered_with(tmp_path: Path) -> None:
     names = []
     for place in (tmp_path / "one", tmp_path / "two"):
         place.mkdir()

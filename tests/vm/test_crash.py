@@ -95,10 +95,7 @@ def test_a_check_of_ones_own_sees_what_nobody_promised(tmp_path: Path) -> None:
     assert [found.kind for found in answer.violations if not found.known] == [oracle.Kind.CHECK]
     assert [found.kind for found in answer.differences] == [oracle.Kind.EMPTIED]
     seen = crash.replay(answer.name, answer.differences[0].state, open_store())
-    assert [found.kind for found in (*seen.found, *seen.differences)] == [
-        oracle.Kind.CHECK,
-        oracle.Kind.EMPTIED,
-    ]
+    assert [found.kind for found in (*seen.found, *seen.differences)] == [oracle.Kind.CHECK, oracle.Kind.EMPTIED]
 
 
 @pytest.mark.full

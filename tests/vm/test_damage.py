@@ -75,10 +75,7 @@ def test_a_bit_in_what_a_cell_is_made_of_or_in_its_result(tmp_path: Path, monkey
 def test_a_bit_below_the_filesystem_gets_into_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was intact a minute ago is read again by whoever starts a guest; then it is made anew."""
     home = store_of_parts(tmp_path / "home")
-    corpora, path = (
-        home / "store/corpus",
-        scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .', "sync = true")),
-    )
+    corpora, path = (home / "store/corpus", scenario(tmp_path, step("copy", 'cp -r "$SOURCE/." .', "sync = true")))
     corpora.unlink()
     monkeypatch.setenv("AGELAB_HOME", str(home))
     monkeypatch.setattr(known_intact, "SETTLED", 0)

@@ -199,7 +199,4 @@ def test_a_changed_module_that_is_in_the_image_alone_gives_the_image_another_con
     [name] = [path for path in kernel.manifest.files if Path(path).name.startswith("nd_pmem.ko")]
     with atomic.temp_dir(Path("/var/tmp")) as directory:
         directory.chmod(0o755)
-        assert key_with(forged(kernel, name, directory / "forged"), directory, "image") not in (
-            true[0],
-            REFUSED,
-        )
+        assert key_with(forged(kernel, name, directory / "forged"), directory, "image") not in (true[0], REFUSED)

@@ -543,10 +543,7 @@ def test_all_refusals_come_at_once_and_a_name_of_no_disk_is_one(image: Path, tmp
     assert str(raised.value).count("holds data: ext4") == 1 and f"--erase {names[1]}x: no disk" in str(raised.value)
     with claim_drives(both, names) as claims:
         assert [claim.token for claim in claims] == names
-    with (
-        pytest.raises(InputError, match="no disk of this run has that name"),
-        claim_drives(both, [*names, "X"]),
-    ):
+    with pytest.raises(InputError, match="no disk of this run has that name"), claim_drives(both, [*names, "X"]):
         pass
 
 

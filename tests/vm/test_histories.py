@@ -41,10 +41,7 @@ def test_a_log_written_by_hand_runs_alike_on_two_filesystems(tmp_path: Path) -> 
     log = tmp_path / "mine.log"
     log.write_text(LOG)
     cells = run(str(SCENARIO), "--log", str(log), "--jobs", "2")
-    assert [(cell["variant"], cell["status"]) for cell in cells] == [
-        ("ext2-log", "ok"),
-        ("reiserfs-log", "ok"),
-    ]
+    assert [(cell["variant"], cell["status"]) for cell in cells] == [("ext2-log", "ok"), ("reiserfs-log", "ok")]
     made = newest(SCENARIO)
     for number, cell in enumerate(cells):
         values = {(s["step"], s["metric"], s["repetition"]): s["value"] for s in cell["samples"]}

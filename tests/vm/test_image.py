@@ -87,10 +87,7 @@ def test_the_guest_runs_what_the_second_archive_holds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "root, said",
-    [
-        (True, "cannot find /agelab/start"),
-        pytest.param(False, "cannot mount the root", marks=pytest.mark.full),
-    ],
+    [(True, "cannot find /agelab/start"), pytest.param(False, "cannot mount the root", marks=pytest.mark.full)],
     ids=["no-start", "no-root"],
 )
 def test_a_guest_that_cannot_start_names_the_step_and_stops(tmp_path: Path, root: bool, said: str) -> None:

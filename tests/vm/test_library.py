@@ -27,9 +27,7 @@ class Followed(Progress):
         self.ends.append(end)
 
 
-def test_the_library_gives_the_key_and_the_digest_of_the_command_line(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_the_library_gives_the_key_and_the_digest_of_the_command_line(capfd: pytest.CaptureFixture[str]) -> None:
     followed, before = Followed(), Path.cwd()
     options = agelab.RunOptions(name=SMALL.name, directory=str(SMALL.parent), filesystem="ext4")
     done = agelab.run(options, home=open_store().home, progress=followed)

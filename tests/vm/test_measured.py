@@ -16,9 +16,7 @@ from tests.vm.cells import agelab, newest, run, scenario, step, values
 pytestmark = pytest.mark.vm
 
 
-def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_run_at_once(
-    tmp_path: Path,
-) -> None:
+def test_a_stored_disk_gives_the_digest_of_one_made_afresh_however_many_cells_run_at_once(tmp_path: Path) -> None:
     """Two cells side by side, then one of them by itself from the disk that it kept: the same result."""
     path = scenario(tmp_path, HISTORY + TESTS, "ext4", "xfs", head=MEASURES, mib=16)
     both = run(str(path), "--jobs", "2", "--keep-disk")
@@ -83,9 +81,7 @@ def test_a_disk_of_another_kind_than_the_cells_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_measures(
-    tmp_path: Path,
-) -> None:
+def test_a_striped_disk_has_a_control_and_a_map_and_age_makes_the_disk_that_run_measures(tmp_path: Path) -> None:
     """Two arrays are put together at once when the control is made."""
     path = str(scenario(tmp_path, HISTORY + TESTS, head=MEASURES, mib=16))
     words = [path, "--layout", "raid0"]

@@ -37,9 +37,7 @@ def run(home: Path, *words: str) -> dict[str, Any]:
     return dict(cell)
 
 
-def test_a_control_file_and_a_home_may_have_strange_names_and_none_reaches_qemus_options(
-    tmp_path: Path,
-) -> None:
+def test_a_control_file_and_a_home_may_have_strange_names_and_none_reaches_qemus_options(tmp_path: Path) -> None:
     cells = []
     for number, (place, name) in enumerate(((STRANGE, ORDERS), ("plain", "control.ctl"))):
         store = chaos.home(tmp_path / place)

@@ -77,10 +77,7 @@ machine.power_off()
 
 
 def test_a_request_may_lie_across_two_partitions(tmp_path: Path) -> None:
-    job = {
-        "settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0),
-        "sectors": MIB << 11,
-    }
+    job = {"settings": geometry.module_parameters(DRIVE, name="drive0", run_seed=1, index=0), "sectors": MIB << 11}
     with bench(open_store(), kernel.DEFAULT, tmp_path) as place:
         done = place.boot(PROGRAM, job, selection.machine("pentium4-2800"), 256, [place.disk(MIB)])
     found = done.only("found")

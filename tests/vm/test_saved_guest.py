@@ -37,9 +37,7 @@ def elapsed(cell: dict[str, Any]) -> dict[tuple[str, int], float]:
 
 
 @pytest.mark.usefixtures("store_of_its_own")
-def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_does_not_start(
-    tmp_path: Path,
-) -> None:
+def test_it_has_the_same_bytes_whenever_it_is_made_and_is_made_anew_where_it_does_not_start(tmp_path: Path) -> None:
     path = scenario(tmp_path, STEPS, mib=8)
     [first] = run(str(path))
     [guest] = saved()

@@ -58,7 +58,4 @@ def test_a_killed_run_is_resumed_and_has_the_digest_of_an_undisturbed_one(tmp_pa
     [undisturbed] = run(str(path), "--filesystem", "ext4")
     assert [cell["status"] for cell in cells] == ["ok", "ok"]
     assert cells[1]["samples"] == undisturbed["samples"]
-    assert (cells[1]["inputs_key"], cells[1]["digest"]) == (
-        undisturbed["inputs_key"],
-        undisturbed["digest"],
-    )
+    assert (cells[1]["inputs_key"], cells[1]["digest"]) == (undisturbed["inputs_key"], undisturbed["digest"])

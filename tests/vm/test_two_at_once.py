@@ -64,9 +64,7 @@ def begun(chaos: Chaos) -> tuple["subprocess.Popen[bytes]", Path]:
     return child, run
 
 
-def test_two_runs_of_two_cells_at_a_time_each_make_what_both_need_once_and_disturb_nothing(
-    chaos: Chaos,
-) -> None:
+def test_two_runs_of_two_cells_at_a_time_each_make_what_both_need_once_and_disturb_nothing(chaos: Chaos) -> None:
     """Four guests, of whom two are of one cell: of the same seeds, and so of the same UUID."""
     expected = chaos.results(chaos.plans()[0])
     known = set(chaos.plans())

@@ -37,13 +37,7 @@ def test_each_program_has_one_digest_on_a_quiet_and_on_a_loaded_host_and_in_two_
 def test_what_each_program_prints_becomes_samples(quiet: dict[str, Any]) -> None:
     found = values(quiet)
     workload = selection.select(str(PROGRAMS)).workload
-    for metric in (
-        "dbench_throughput",
-        "fs_mark_rate",
-        "postmark_seconds",
-        "bonnie_put_block",
-        "files_found",
-    ):
+    for metric in ("dbench_throughput", "fs_mark_rate", "postmark_seconds", "bonnie_put_block", "files_found"):
         assert [value for (_, name), value in found.items() if name == metric and value], metric
     jobs = {name for name, _ in found if name.startswith("fio.")}
     assert jobs == {"fio.randread", "fio.randwrite", "fio.read", "fio.mixed"}

@@ -13,9 +13,9 @@ from typing import Annotated, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import AfterValidator, Field, PositiveFloat, ValidationError, model_validator
 
-from agelab.base import fileio
 from agelab.base.errors import InputError
 from agelab.base.types import Defaults, Frozen, LayoutName, Name, ScaleName
+from agelab.scenario import toml_files
 from agelab.scenario.metrics import METRICS
 
 HEADER = ("study", "table", "filesystem", "variant", "layout", "step", "metric", "value", "unit")
@@ -74,12 +74,7 @@ class PublishedTables:
 
 def read_tables(path: Path) -> PublishedTables:
     """Read the figures of a file. Raises InputError that lists every error with file and line."""
-    try:
-        lines = fileio.read_text(path, fileio.FORM).splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    lines = toml_files.read_text(path).splitlines()
     if not lines or tuple(lines[0].split(",")) != HEADER:
         raise InputError(f"{path}:1: the first line is not {','.join(HEADER)}")
     wrong: list[str] = []
@@ -269,8 +264,7 @@ class Spread(ClaimTest):
 
 
 AnyTest = Annotated[
-    ExpectedRatio | Same | Amount | Extreme | ExpectedOrder | Kept | Gain | Spread,
-    Field(discriminator="kind"),
+    ExpectedRatio | Same | Amount | Extreme | ExpectedOrder | Kept | Gain | Spread, Field(discriminator="kind")
 ]
 
 

@@ -18,15 +18,7 @@ from agelab.analysis.published.claim_verdict import (
     stand_ins_run,
     within_band,
 )
-from agelab.analysis.published.claims import (
-    Claim,
-    Claims,
-    Place,
-    PublishedFigure,
-    PublishedTables,
-    TableUse,
-    Uncounted,
-)
+from agelab.analysis.published.claims import Claim, Claims, Place, PublishedFigure, PublishedTables, TableUse, Uncounted
 from agelab.analysis.published.run_columns import RunColumn, run_columns
 from agelab.analysis.published.study import Study, study_of_scenario
 from agelab.analysis.published.values import READINGS, OurValues, PrintedValues, sum_values
@@ -449,8 +441,7 @@ def _report(study: Study, runs: Iterable[RunResult]) -> StudyReport:
         (
             claim,
             within_band(
-                [(name, verdict) for name, side in lettered for verdict in judge_claim(study, claim, side)],
-                sides,
+                [(name, verdict) for name, side in lettered for verdict in judge_claim(study, claim, side)], sides
             ),
         )
         for claim in study.claims.claims

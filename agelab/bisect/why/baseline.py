@@ -73,8 +73,7 @@ class Baseline:
     def narrow(self, run: RunResult) -> RunResult:
         """Return a run with the claim's cells alone."""
         return narrowed(
-            run,
-            (cell for cell in run.cells if _key(run, cell) in self.keys and cell.cell.seeds in self.seeds),
+            run, (cell for cell in run.cells if _key(run, cell) in self.keys and cell.cell.seeds in self.seeds)
         )
 
     def judge(self, runs: Iterable[RunResult]) -> JudgedClaim:

@@ -212,12 +212,7 @@ FACTORS = (
         frozenset({"block_layer"}),
         called="block layer",
     ),
-    Factor(
-        "source",
-        "how the filesystem lies from which a study copied",
-        _source_states,
-        frozenset({"block_layer"}),
-    ),
+    Factor("source", "how the filesystem lies from which a study copied", _source_states, frozenset({"block_layer"})),
     Factor("drive", "the nearest slower and faster disk", _other_drives, frozenset({"drives"})),
 )
 """Every factor that any run has, in the order in which they are tried."""

@@ -33,9 +33,7 @@ class CorpusSpec(Frozen):
     bytes: int = Field(ge=MB, le=5000 * MB, description="sum of the sizes of all files")
     seed: int = Field(ge=0, lt=2**63)
     files: dict[str, int] = Field(
-        default={},
-        exclude_if=is_empty,
-        description="files of a tree at the study's size, in place of the kind's",
+        default={}, exclude_if=is_empty, description="files of a tree at the study's size, in place of the kind's"
     )
 
 
@@ -47,8 +45,7 @@ class CorpusDescription(Frozen):
     description: str
     tree: str | None = Field(default=None, description="sha256 of md5sum.txt, which lists every file's hash")
     top: tuple[str, ...] | None = Field(
-        default=None,
-        description="names at the top of a user's corpus, directories with a slash; null: unknown",
+        default=None, description="names at the top of a user's corpus, directories with a slash; null: unknown"
     )
     lost: tuple[Label, ...] | None = Field(default=None, description="what the image lacks of a user's archive")
     parts: int | None = Field(

@@ -89,8 +89,7 @@ class Losses:
         """Count a symbolic link. Raises InputError for one with a text that no image holds."""
         if (length := len(os.fsencode(text))) > MAX_LINK:
             raise InputError(
-                f"{named} is a link whose text has {length} bytes: an image holds {MAX_LINK} at most",
-                hint=KEEP,
+                f"{named} is a link whose text has {length} bytes: an image holds {MAX_LINK} at most", hint=KEEP
             )
         self.cut_links += text != "/" and text.endswith("/")
 
@@ -194,14 +193,7 @@ _ENTRIES = 2_000_000
 """Files and directories of an archive at most; their bytes are limited by the room on the disk."""
 _READER_ERRORS = (ValueError, OverflowError, AttributeError, TypeError, RecursionError)
 """Errors from the stream reader of tarfile (tarfile._Stream) on truncated or forged headers."""
-_ARCHIVE_ERRORS = (
-    tarfile.TarError,
-    EOFError,
-    lzma.LZMAError,
-    zlib.error,
-    shutil.SameFileError,
-    *_READER_ERRORS,
-)
+_ARCHIVE_ERRORS = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, shutil.SameFileError, *_READER_ERRORS)
 _CONTRADICTIONS = (
     *(errno.EEXIST, errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP),
     errno.ENOTEMPTY,
@@ -359,8 +351,7 @@ def _entries(root: Path, hashed: bool = True, losses: Losses | None = None) -> I
             yield [name, status.st_size, content, *([first] if first != name else [])]
         else:
             raise InputError(
-                f"{path} is neither file, directory nor link: a corpus cannot hold it",
-                hint=f"remove it; {KEEP}",
+                f"{path} is neither file, directory nor link: a corpus cannot hold it", hint=f"remove it; {KEEP}"
             )
 
 
@@ -418,8 +409,7 @@ def _unpack(archive: Path, tree: Path, losses: Losses) -> None:
                     shutil.copyfileobj(content, file)
             else:
                 raise InputError(
-                    f"{archive}: {member.name} is neither file, directory nor link",
-                    hint=f"leave it out; {KEEP}",
+                    f"{archive}: {member.name} is neither file, directory nor link", hint=f"leave it out; {KEEP}"
                 )
             losses.add_member(member, linked_bytes)
         # Links come last, so that no file can be written through one.

@@ -88,19 +88,11 @@ def write_log(log: LogSource, path: Path) -> HistoryReport:
     Raises InputError if it cannot be written.
     """
     check = operations.LogChecker(log.user_log or log.engine)
-    partial = atomic.temp_name(path)
-    try:
-        readers.new_file(partial, log.readable_by)
+    with readers.whole_file(path, log.readable_by) as partial:
         with partial.open("wb") as file:
             for line, _ in checked_lines(log, check):
                 file.write(line)
-        summary = report(log.engine, log.disk, log.seed, log.record, check.summary())
-        partial.rename(path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return summary
+        return report(log.engine, log.disk, log.seed, log.record, check.summary())
 
 
 def _profiled(history: Profiled, disk: int, seed: int) -> LogSource:
@@ -166,14 +158,7 @@ def _repository(history: Repository, disk: int) -> LogSource:
     # In a shallow clone, or one with grafts, the same commit has other versions before it.
     inputs["versions"] = hashlib.sha256("".join(f"{version}\n" for version in commits).encode()).hexdigest()
     return LogSource(
-        history.engine,
-        title,
-        disk,
-        None,
-        inputs,
-        lines(),
-        record,
-        readable_by=git_history.readable_by(repository),
+        history.engine, title, disk, None, inputs, lines(), record, readable_by=git_history.readable_by(repository)
     )
 
 
@@ -220,14 +205,7 @@ def _logged(history: Logged, disk: int) -> LogSource:
 
     title = "the user's log"
     return LogSource(
-        history.engine,
-        title,
-        disk,
-        None,
-        inputs,
-        lines(),
-        user_log=str(path),
-        readable_by=readers.of_files(path),
+        history.engine, title, disk, None, inputs, lines(), user_log=str(path), readable_by=readers.of_files(path)
     )
 
 
@@ -247,14 +225,7 @@ def _inputs(history: Profiled | Versions | Churned, disk: int, seed: int, **othe
         for name in ("fullness", "overwrites", "freed")
         if name in type(history).model_fields
     }
-    return {
-        "engine": history.engine,
-        "points": history.points,
-        "disk": disk,
-        "seed": seed,
-        **figures,
-        **others,
-    }
+    return {"engine": history.engine, "points": history.points, "disk": disk, "seed": seed, **figures, **others}
 
 
 def _count_versions(versions: Iterator[tree.Version], record: EngineRecord) -> Iterator[tree.Version]:

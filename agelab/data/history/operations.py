@@ -29,23 +29,8 @@ MAX_FAULTS = 10
 _ESCAPED = re.compile(rb"\\([0-3][0-7]{2})")
 _UNSAFE = re.compile(rb"[\x00-\x20\\\x7f]")
 _OPERATION_FIELDS = {
-    **{
-        b"mkdir": "p",
-        b"rmdir": "p",
-        b"create": "p",
-        b"unlink": "p",
-        b"fsync": "p",
-        b"rename": "pp",
-        b"link": "pp",
-    },
-    **{
-        b"write": "pnn",
-        b"overwrite": "pnn",
-        b"allocate": "pnn",
-        b"append": "pn",
-        b"truncate": "pn",
-        b"point": "n",
-    },
+    **{b"mkdir": "p", b"rmdir": "p", b"create": "p", b"unlink": "p", b"fsync": "p", b"rename": "pp", b"link": "pp"},
+    **{b"write": "pnn", b"overwrite": "pnn", b"allocate": "pnn", b"append": "pn", b"truncate": "pn", b"point": "n"},
 }
 """Fields of each operation: p for path, n for number."""
 

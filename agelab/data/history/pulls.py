@@ -133,11 +133,7 @@ def _seeded(history: Pulled, pulls: int, disk: int, seed: int) -> _Source:
 def _import_stream(versions: Sequence[tree.Version], seed: int) -> Iterator[bytes]:
     """Yield a stream for git fast-import: one commit for each version; a changed file differs in its first line."""
     for number, version in enumerate(versions):
-        yield b"commit %s\ncommitter %s %d +0000\n" % (
-            BRANCH.encode(),
-            AUTHOR,
-            FIRST_COMMIT + number * BETWEEN_COMMITS,
-        )
+        yield b"commit %s\ncommitter %s %d +0000\n" % (BRANCH.encode(), AUTHOR, FIRST_COMMIT + number * BETWEEN_COMMITS)
         yield b"data <<END\nVersion %d\nEND\n" % number
         for change in version:
             if change.size is None:

@@ -83,13 +83,7 @@ def _fits(form: Format, line: str) -> bool:
 # ---- fio's iolog ----
 
 _HEADER = re.compile(r"fio version (\d{1,3}) iolog\s*", re.ASCII)
-_KINDS: dict[str, Kind] = {
-    "read": "read",
-    "write": "write",
-    "sync": "flush",
-    "datasync": "flush",
-    "trim": "discard",
-}
+_KINDS: dict[str, Kind] = {"read": "read", "write": "write", "sync": "flush", "datasync": "flush", "trim": "discard"}
 _NO_TRANSFER = ("add", "open", "close", "unlink", "wait", "sync_file_range")
 """What fio logs and is no request. ``wait`` has a number to which fio's page and its program give two meanings."""
 
@@ -168,8 +162,7 @@ ACTIONS = {
 _REQUESTS = {"D": BlockRequest, "Q": Queued, "R": Refused}
 _SUMMARY_LINE = "line of blkparse's summary"
 _SUMMARY = re.compile(
-    r"Input file .* added|(Throughput|Events|Skips)\b.*|(?!\d+,\d)\S.{0,63} \(.*\):?| [A-Z][A-Za-z ./]*:\s.*",
-    re.ASCII,
+    r"Input file .* added|(Throughput|Events|Skips)\b.*|(?!\d+,\d)\S.{0,63} \(.*\):?| [A-Z][A-Za-z ./]*:\s.*", re.ASCII
 )
 
 

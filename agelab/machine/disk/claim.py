@@ -214,8 +214,7 @@ def _require_kind(what: str, path: Path, status: os.stat_result, block: bool) ->
         raise InputError(f"{what} is a drive for CDs or DVDs, not a disk")
     if not block and stat.S_ISBLK(mode):
         raise InputError(
-            f"{what} is not a file, but the device {path.resolve()}",
-            hint=f"a device is block:{_lasting_name(path)}",
+            f"{what} is not a file, but the device {path.resolve()}", hint=f"a device is block:{_lasting_name(path)}"
         )
     if not block and not stat.S_ISREG(mode):
         raise InputError(f"{what} is not a regular file")
@@ -245,8 +244,7 @@ def _lock(what: str, descriptor: int, patience: float = 0.0) -> None:
 def _in_use(what: str, uses: Sequence[str]) -> HostError:
     why = "; ".join(dict.fromkeys(uses)) or "another program, or another run, holds it"
     return HostError(
-        f"{what} is in use: {why}",
-        hint="nothing was written; unmount or stop what uses it, or name another disk",
+        f"{what} is in use: {why}", hint="nothing was written; unmount or stop what uses it, or name another disk"
     )
 
 

@@ -55,8 +55,7 @@ def disks(address: str, sys: Path = device_state.SYS, dev: Path = Path("/dev")) 
         )
     if not directories:
         raise HostError(
-            f"pci:{address}: the host sees no disk there, so its content cannot be checked",
-            hint=_reattach(address),
+            f"pci:{address}: the host sees no disk there, so its content cannot be checked", hint=_reattach(address)
         )
     return [dev / path.name.replace("!", "/") for path in directories]
 

@@ -88,14 +88,7 @@ def build(work: Path, program: Path, emulator: Path, variables: Mapping[str, str
         try:
             log = work / "packer.log"
             process.run(
-                argv,
-                cwd=work,
-                env=env,
-                log=log,
-                timeout=TIMEOUT,
-                grace=GRACE,
-                give_up=guest_ended,
-                isolated=True,
+                argv, cwd=work, env=env, log=log, timeout=TIMEOUT, grace=GRACE, give_up=guest_ended, isolated=True
             )
         except process.ProcessFailed as error:
             confine.raise_unconfined(error, "Packer")

@@ -35,14 +35,7 @@ ROOT_FILE = "root.squashfs"
 _EPOCH = {"SOURCE_DATE_EPOCH": "1577836800"}
 # The guest needs no apt, and nothing that depends on the host or the time may stay.
 _REMOVED = (
-    *(
-        "etc/apt",
-        "etc/hostname",
-        "etc/resolv.conf",
-        "etc/machine-id",
-        "etc/.pwd.lock",
-        "var/lib/dbus/machine-id",
-    ),
+    *("etc/apt", "etc/hostname", "etc/resolv.conf", "etc/machine-id", "etc/.pwd.lock", "var/lib/dbus/machine-id"),
     *("var/lib/apt", "var/lib/dpkg/lock", "var/lib/dpkg/lock-frontend", "var/lib/dpkg/triggers/Lock"),
     *("etc/passwd-", "etc/group-", "etc/shadow-", "etc/gshadow-", "etc/dpkg/dpkg.cfg.d/99mmdebstrap"),
 )
@@ -203,15 +196,8 @@ def question(definition: RootDefinition, filesystems: Sequence[Filesystem]) -> d
     return {"guest": definition.suite, "packages": sorted(names), **also_from}
 
 
-def obtain(
-    definition: RootDefinition,
-    chosen: RootPackages,
-    store: Store,
-    progress: Notify,
-    *,
-    verify: bool = True,
-) -> Artefact:
-    """Return the root of these packages, built if the store does not have it; read in full with ``verify``."""
+def obtain(definition: RootDefinition, chosen: RootPackages, store: Store, progress: Notify) -> Artefact:
+    """Return the root of these packages, built if the store does not have it."""
 
     def build(directory: Path) -> None:
         progress(f"downloading {len(chosen.root)} packages for the guest")
@@ -222,7 +208,7 @@ def obtain(
         _pack(work / "root.tar", directory / ROOT_FILE)
         process.run(["rm", "-rf", str(work)])
 
-    return store.obtain(KIND, _inputs(definition, chosen), build, verify=verify, shared=True)
+    return store.obtain(KIND, _inputs(definition, chosen), build, shared=True)
 
 
 @dataclass(frozen=True)

@@ -268,10 +268,7 @@ def _qemu_arguments(spec: GuestSpec) -> list[str]:
     if spec.saved:
         lines += _saved_arguments(spec.saved, spec.memory_mib)
     if spec.stop:
-        lines += [
-            f"env={STOP_VARIABLE}={spec.stop.words}",
-            f"-gdb unix:{spec.stop.socket},server=on,wait=off",
-        ]
+        lines += [f"env={STOP_VARIABLE}={spec.stop.words}", f"-gdb unix:{spec.stop.socket},server=on,wait=off"]
     # Regular files: with a pipe or a pty the 16550 would wait for a reader, in host time.
     console = f"unix:{spec.terminal},server=on,wait=off" if spec.terminal else f"file:{spec.console}"
     return [*lines, f"-serial {console}", f"-serial file:{spec.events}"]

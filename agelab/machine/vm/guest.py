@@ -139,11 +139,7 @@ class SlotLayout:
 
 FIRST_DATA_DISK = 3
 """Place of the first data disk among a guest's disks: after root, plan and corpus."""
-SLOT_LAYOUTS = (
-    SlotLayout(9, SLOT_BYTES[0]),
-    SlotLayout(28, SLOT_BYTES[0]),
-    SlotLayout(6, SLOT_BYTES[1]),
-)
+SLOT_LAYOUTS = (SlotLayout(9, SLOT_BYTES[0]), SlotLayout(28, SLOT_BYTES[0]), SlotLayout(6, SLOT_BYTES[1]))
 """The cheapest first; each fits into a guest's address space (agelab.machine.vm.domain)."""
 
 

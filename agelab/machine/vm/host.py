@@ -133,16 +133,7 @@ def try_boot(emulator: Path, kernel: Path, seconds: float = BOOT_SECONDS) -> Kvm
     with atomic.temp_dir(temp_parent()) as directory:
         console = directory / "console"
         machine = "-machine q35 -smp 1 -m 256 -nodefaults -no-user-config -display none -no-reboot"
-        argv = [
-            str(emulator),
-            *machine.split(),
-            "-accel",
-            "kvm",
-            "-cpu",
-            "host",
-            "-serial",
-            f"file:{console}",
-        ]
+        argv = [str(emulator), *machine.split(), "-accel", "kvm", "-cpu", "host", "-serial", f"file:{console}"]
         argv += ["-kernel", str(kernel), "-append", KERNEL_ARGUMENTS]
         silence, ended = _Silence(console), ""
         try:

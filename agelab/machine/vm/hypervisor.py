@@ -59,8 +59,7 @@ class DaemonLost(HostError):
 
     def __init__(self) -> None:
         super().__init__(
-            "libvirt's daemon has ended, and its guests with it",
-            hint="run it again: that starts the daemon, too",
+            "libvirt's daemon has ended, and its guests with it", hint="run it again: that starts the daemon, too"
         )
 
 

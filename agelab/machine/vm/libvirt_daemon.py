@@ -148,8 +148,7 @@ def _blind(pid: int, name: str, path: Path) -> HostError:
     else:
         hint = f"restart it (its guests go on): systemctl restart {name}"
     return HostError(
-        f"libvirt's daemon (process {pid}) does not see {path}: that was mounted after the daemon had started",
-        hint,
+        f"libvirt's daemon (process {pid}) does not see {path}: that was mounted after the daemon had started", hint
     )
 
 

@@ -57,12 +57,7 @@ class TimeSplit:
 PROCESSOR = TimeSplit(
     "Processor time of each step",
     "In ticks of 10 ms: of a short step little is known.",
-    (
-        ("cpu_user", "user"),
-        ("cpu_system", "system"),
-        ("cpu_iowait", "waiting for a disk"),
-        ("cpu_idle", "idle"),
-    ),
+    (("cpu_user", "user"), ("cpu_system", "system"), ("cpu_iowait", "waiting for a disk"), ("cpu_idle", "idle")),
 )
 DRIVE = TimeSplit(
     "Drive time of each step, by cause",

@@ -211,10 +211,7 @@ def _drawn(left: float, height: float, axis: str, parts: Iterable[str], top: int
 
 def _below(axis: str, y: float, width: float, places: Sequence[tuple[float, str]]) -> Iterator[str]:
     """Yield the axis below: its line, ticks, their labels as far as there is room, and its title."""
-    yield _path(
-        [f"M{round(x)} {number(y)}v5" for x, _ in places] + [f"M0 {number(y)}H{width}"],
-        stroke="var(--line)",
-    )
+    yield _path([f"M{round(x)} {number(y)}v5" for x, _ in places] + [f"M0 {number(y)}H{width}"], stroke="var(--line)")
     wide, every = 1.5 * DIGIT * max((len(text) for _, text in places), default=0), 1
     while every < len(places) and places[every][0] - places[0][0] < wide:
         every *= 2

@@ -11,17 +11,7 @@ from agelab.base import fileio
 from agelab.evaluate.layout.picture import CELL_HEIGHT, CELL_WIDTH, COLUMNS, FILL, LEFT
 from agelab.present.report import charts, profiles, provenance, study, tables
 from agelab.present.report.answer import all_tests, headline
-from agelab.present.report.blocks import (
-    Answer,
-    Block,
-    BlockMapFigure,
-    MapPanel,
-    Page,
-    Part,
-    Picture,
-    Prose,
-    Section,
-)
+from agelab.present.report.blocks import Answer, Block, BlockMapFigure, MapPanel, Page, Part, Picture, Prose, Section
 from agelab.present.report.charts import aged_and_control
 from agelab.results.cell_samples import Place
 from agelab.results.measure import own_steps
@@ -153,10 +143,7 @@ def _sections(
     yield "study", "The study and these runs", beside
     by_step: list[Block] = [*charts.time_charts(group), *tables.step_tables(group, steps, where)]
     yield "steps", "Step by step", by_step
-    drive: list[Block] = [
-        *charts.split_charts(group, steps, charts.DRIVE),
-        *tables.flash_tables(group, where),
-    ]
+    drive: list[Block] = [*charts.split_charts(group, steps, charts.DRIVE), *tables.flash_tables(group, where)]
     yield "drive", "What the drive did", drive
     yield "processor", "What the processor did", charts.split_charts(group, steps, charts.PROCESSOR)
     yield "profile", "Where the time goes", profiles.flame_graphs(group)

@@ -8,14 +8,7 @@ from agelab.analysis.cells import RunSet
 from agelab.analysis.published import phrasing, study
 from agelab.analysis.published.claim_verdict import ClaimVerdict
 from agelab.analysis.published.report import RankedColumn as Side
-from agelab.analysis.published.report import (
-    RankedRow,
-    Ranking,
-    StepDeviation,
-    StudyReport,
-    measured,
-    study_reports,
-)
+from agelab.analysis.published.report import RankedRow, Ranking, StepDeviation, StudyReport, measured, study_reports
 from agelab.analysis.published.run_columns import RunColumn
 from agelab.base.errors import InputError
 from agelab.base.gathered import gathered
@@ -165,10 +158,7 @@ def _table(report: StudyReport, ranking: Ranking, id: str) -> Table:
             for ours, deviation in zip(row.ours, ranking.deviations, strict=True):
                 step = deviation.step(row.step)
                 off = step.ratios.get(variant) if step else None
-                values += [
-                    _value(phrasing.value_text(ours.values[variant]), ours.values[variant]),
-                    _ratio(off),
-                ]
+                values += [_value(phrasing.value_text(ours.values[variant]), ours.values[variant]), _ratio(off)]
             ranks = (cell for column in (row.theirs[0], *row.ours) for cell in _place(column, variant))
             rows.append((row.name, variant, *values, *ranks))
     unit = "times the other" if ranking.unit == "times" else ranking.unit

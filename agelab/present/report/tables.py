@@ -9,15 +9,7 @@ from agelab.present.report import charts
 from agelab.present.report.answer.all_tests import describe_test
 from agelab.present.report.blocks import Block, Column, Results, Row, Table, TableCell, headings
 from agelab.present.report.charts import aged_and_control, traced_steps
-from agelab.present.report.numbers import (
-    MAX_DECIMALS,
-    interval_cell,
-    median_cell,
-    number,
-    number_cell,
-    text,
-    unit_name,
-)
+from agelab.present.report.numbers import MAX_DECIMALS, interval_cell, median_cell, number, number_cell, text, unit_name
 from agelab.results.cell_samples import Place
 from agelab.scenario.metrics import METRICS
 from agelab.scenario.seeds import seeds_text
@@ -52,11 +44,7 @@ def layout_tables(group: RunSet, where: str) -> Iterator[Table]:
     measures = [(metric, name) for metric, name in LAYOUT if metric in there]
     columns = (Column("filesystem"), Column("disk"), *(Column(name, "right") for _, name in measures))
     rows: list[Row] = [
-        (
-            subject.name,
-            disk,
-            *(median_cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures),
-        )
+        (subject.name, disk, *(median_cell(subject.series.get((step, last, metric)), 4) for metric, _ in measures))
         for subject in group.groups
         if subject.counted
         for step, disk in ((AGED_MAP, "aged"), (CONTROL_MAP, "unaged"))

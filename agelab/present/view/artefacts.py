@@ -60,13 +60,7 @@ def usage_blocks(usage: StoreUsage) -> Iterator[Block]:
     """Yield number, size and last use of each kind, and the sum."""
     heads = headings(" kind", "number", "MB", " last use", "", numbers=("number", "MB"), wrapped=("",))
     rows = [
-        (
-            f" {name}",
-            "" if number is None else str(number),
-            _megabytes(size),
-            _day(moment),
-            f" {WHAT.get(name, '')}",
-        )
+        (f" {name}", "" if number is None else str(number), _megabytes(size), _day(moment), f" {WHAT.get(name, '')}")
         for name, number, size, moment in _usage_rows(usage)
     ]
     rows.append((" all", "", _megabytes(usage.size), "", ""))
@@ -269,12 +263,7 @@ def images_json(images: Sequence[Image]) -> list[dict[str, Any]]:
 
 def corpora_blocks(corpora: Sequence[Corpus]) -> Iterator[Block]:
     rows = [
-        (
-            corpus.key[:SHORT_KEY],
-            f" {corpus.size / 1e6:8.1f} MB ",
-            f" {corpus.files:7d} files ",
-            corpus.description,
-        )
+        (corpus.key[:SHORT_KEY], f" {corpus.size / 1e6:8.1f} MB ", f" {corpus.files:7d} files ", corpus.description)
         for corpus in corpora
     ]
     if rows:
@@ -308,17 +297,7 @@ def corpus_json(corpus: Corpus) -> dict[str, Any]:
 
 def disks_blocks(disks: Sequence[StoredDisk]) -> Iterator[Block]:
     corpora = any(disk.recipe.corpus_seed not in (None, 1) for disk in disks)
-    names = (
-        "disk",
-        "is",
-        "from",
-        "filesystem",
-        "defaults",
-        "layout",
-        "seed",
-        *["corpus"] * corpora,
-        "kernel",
-    )
+    names = ("disk", "is", "from", "filesystem", "defaults", "layout", "seed", *["corpus"] * corpora, "kernel")
     heads: list[Column] = [
         *(Column(f" {name}") for name in names), *(Column(f" {name}", "right") for name in ("MB", "MB here"))
     ]  # fmt: skip

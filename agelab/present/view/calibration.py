@@ -5,14 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from agelab.analysis.calibration import (
-    CALIBRATE,
-    Calibration,
-    HostRecord,
-    MeasuredHost,
-    StepFloor,
-    aa_coverage,
-)
+from agelab.analysis.calibration import CALIBRATE, Calibration, HostRecord, MeasuredHost, StepFloor, aa_coverage
 from agelab.analysis.cell_diff import CellPair
 from agelab.analysis.cells import CellResult, SeedGroup
 from agelab.base.gathered import gathered
@@ -36,10 +29,7 @@ WIDTH = 24
 
 
 def floors_blocks(
-    seeded: RunDirectory,
-    again: RunDirectory,
-    calibrated: Sequence[tuple[SeedGroup, CellPair]],
-    everything: bool,
+    seeded: RunDirectory, again: RunDirectory, calibrated: Sequence[tuple[SeedGroup, CellPair]], everything: bool
 ) -> Iterator[Block]:
     yield Line(f"\n{describe_run(seeded.plan())}")
     for group, proof in calibrated:
@@ -192,10 +182,7 @@ def records_blocks(records: Sequence[HostRecord], everything: bool) -> Iterator[
 
 def records_json(records: Sequence[HostRecord]) -> dict[str, Any]:
     hosts = [
-        {
-            "host": record.host,
-            "calibrations": [calibration_json(calibration) for calibration in record.calibrations],
-        }
+        {"host": record.host, "calibrations": [calibration_json(calibration) for calibration in record.calibrations]}
         for record in records
     ]
     return {"schema": SCHEMA, "hosts": hosts}
@@ -222,11 +209,7 @@ def host_json(
 ) -> dict[str, Any]:
     """Return the result of A/A in the wall clock; ``recorded`` is null where there is none."""
     cells = [
-        {
-            "run": ran.run,
-            **ran.cell.model_dump(include={"variant", "layout", "seed"}),
-            "status": ran.end_status,
-        }
+        {"run": ran.run, **ran.cell.model_dump(include={"variant", "layout", "seed"}), "status": ran.end_status}
         for ran in _cells_of(pairs)
     ]
     return {

@@ -27,12 +27,7 @@ def cell_name(cell: Cell, every: Iterable[Cell]) -> str:
 
 
 def capsule_lines(capsule: Capsule) -> list[str]:
-    plan, manifest, kernel, profiles = (
-        capsule.request.plan,
-        capsule.run_manifest,
-        capsule.kernel,
-        capsule.profiles,
-    )
+    plan, manifest, kernel, profiles = (capsule.request.plan, capsule.run_manifest, capsule.kernel, capsule.profiles)
     guest = len(manifest.guest.root) + 1
     built = {"the drive's module": manifest.drive, "the guest's programs": manifest.tools}
     lines = [

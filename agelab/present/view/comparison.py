@@ -87,9 +87,7 @@ PAIR = headings("step", "metric", *PAIR_NUMBERS, "verdict", numbers=PAIR_NUMBERS
 
 
 def pairs_blocks(
-    comparisons: Sequence[Comparison],
-    tables: Sequence[Sequence[ComparisonTable]],
-    doubts: Mapping[int, Sequence[str]],
+    comparisons: Sequence[Comparison], tables: Sequence[Sequence[ComparisonTable]], doubts: Mapping[int, Sequence[str]]
 ) -> Iterator[Block]:
     """Yield a heading and a table for each pair of sides: for the summary of a CI job."""
     for comparison, judged_sides in zip(comparisons, tables, strict=True):

@@ -109,12 +109,7 @@ def again_blocks(seen: Sequence[Again]) -> Iterator[Block]:
     """Yield each violation, and whether it came again."""
     columns = ("state", "what was wrong", "where", "disk", "verdict")
     rows = [
-        [
-            one.violation.state,
-            one.violation.kind,
-            one.violation.path,
-            *map(_same, (one.same_disk, one.same_verdict)),
-        ]
+        [one.violation.state, one.violation.kind, one.violation.path, *map(_same, (one.same_disk, one.same_verdict))]
         for one in seen
     ]
     if rows:

@@ -139,8 +139,5 @@ FORMATS: dict[str, Callable[[Sequence[RunDirectory]], Iterator[str]]] = {
     "junit": junit.junit_lines,
 }
 """Each format of text, by the name that ``agelab export`` knows it by, with its lines."""
-FILES: dict[str, Callable[[Sequence[RunDirectory]], bytes]] = {
-    "sqlite": database,
-    "parquet": table,
-}
+FILES: dict[str, Callable[[Sequence[RunDirectory]], bytes]] = {"sqlite": database, "parquet": table}
 """Each format that is no text, with the content of its file."""

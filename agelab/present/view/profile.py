@@ -30,12 +30,7 @@ def top_blocks(profile: StepStacks, *, everything: bool = False) -> Iterator[Blo
     yield Table(
         TOP,
         [
-            (
-                _percent(function.itself, every),
-                _percent(function.total, every),
-                str(function.itself),
-                function.name,
-            )
+            (_percent(function.itself, every), _percent(function.total, every), str(function.itself), function.name)
             for function in shown
         ],
     )

@@ -21,17 +21,7 @@ from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange, Took, cell_time, recent_cells
 from agelab.runner.progress import Progress
 from agelab.runner.request.request import RunRequest
-from agelab.scenario.step import (
-    AGED,
-    CONTROL,
-    CONTROL_COPY,
-    IMPLICIT,
-    PREPARED,
-    PREPARING,
-    Cycle,
-    ForkName,
-    StepId,
-)
+from agelab.scenario.step import AGED, CONTROL, CONTROL_COPY, IMPLICIT, PREPARED, PREPARING, Cycle, ForkName, StepId
 
 UNITS = ((90, "s", 1, 10), (5400, "min", 60, 1), (inf, "h", 3600, 0.5))
 """Seconds below which a unit is used, the unit, its seconds, and the step it is rounded to."""

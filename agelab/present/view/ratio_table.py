@@ -143,12 +143,7 @@ def series_json(series: Series) -> dict[str, Any]:
 
 
 def place_json(series: Series) -> dict[str, Any]:
-    return {
-        "step": series.step,
-        "repetition": series.repetition,
-        "metric": series.metric,
-        "unit": series.unit,
-    }
+    return {"step": series.step, "repetition": series.repetition, "metric": series.metric, "unit": series.unit}
 
 
 Shown = tuple[str, str, ComparedSeries]
@@ -163,10 +158,7 @@ REASONS = 4
 
 
 def notes_blocks(
-    sides: Sequence[Sequence[ComparedSeries]],
-    seen: Sequence[Sequence[Shown]],
-    names: Sequence[str],
-    everything: bool,
+    sides: Sequence[Sequence[ComparedSeries]], seen: Sequence[Sequence[Shown]], names: Sequence[str], everything: bool
 ) -> Iterator[Block]:
     """Yield the notes of a table.
 

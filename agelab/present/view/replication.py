@@ -110,10 +110,7 @@ def _claims(report: StudyReport) -> Iterator[Block]:
         those = ((name, by_label.get(name, judged[0][1])) for name in names)
         verdicts = [(name, judgement.verdict, reason_with_figures(judgement)) for name, judgement in those]
         remarks = phrasing.claim_notes(judged[0][1])
-        if isinstance(claim.test, Extreme) and report.study.claims.ranked - {
-            *claim.test.of,
-            *claim.test.among,
-        }:
+        if isinstance(claim.test, Extreme) and report.study.claims.ranked - {*claim.test.of, *claim.test.among}:
             remarks.insert(0, f"tested: {describe_extreme(claim.test, report.study.claims)}")
         theirs = theirs_text(judged)
         below = [Item(f"theirs: {theirs}")] if theirs != "-" else []
@@ -268,12 +265,7 @@ def _deviation_json(deviation: TableDeviation) -> dict[str, Any]:
 
 
 def _bands_json(bands: Bands) -> dict[str, int]:
-    return {
-        "cells": bands.cells,
-        "within_25_percent": bands.near,
-        "within_factor_2": bands.fair,
-        "beyond": bands.far,
-    }
+    return {"cells": bands.cells, "within_25_percent": bands.near, "within_factor_2": bands.fair, "beyond": bands.far}
 
 
 def _judged_json(judgement: JudgedClaim) -> dict[str, Any]:

@@ -182,10 +182,7 @@ def own_metrics_blocks(samples: Sequence[Sample]) -> Iterator[Block]:
 
 
 def _own_blocks(
-    names: Iterable[str],
-    lines: Mapping[OwnPlace, Mapping[str, Sample]],
-    repeated: set[str],
-    disks: Sequence[str],
+    names: Iterable[str], lines: Mapping[OwnPlace, Mapping[str, Sample]], repeated: set[str], disks: Sequence[str]
 ) -> Iterator[Block]:
     heads = [Column(" step"), Column("metric"), Column("unit")]
     heads += [Column(name, "right") for name in names]

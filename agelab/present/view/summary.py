@@ -202,11 +202,7 @@ def _each_blocks(run: RunDirectory) -> Iterator[Block]:
         why = _why(end)
         outcome = "; ".join(filter(None, (shown, "as above" if why and why == above else why)))
         rows.append(
-            (
-                f" {cell.short_label}, {cell_names.name_seeds(cell, every)}",
-                cell_names.with_origin(status, end),
-                outcome,
-            )
+            (f" {cell.short_label}, {cell_names.name_seeds(cell, every)}", cell_names.with_origin(status, end), outcome)
         )
         above = why
     yield Table([Column(" cell"), Column("status"), Column("digest", "wrapped")], rows)

@@ -95,11 +95,7 @@ def _scale(grid: Sweep, measure: Measure) -> UnitScale:
 
 
 def _cell(
-    grid: Sweep,
-    row: Row,
-    column: int,
-    measure: Measure,
-    changes: Mapping[tuple[Row, int], ComparedSeries],
+    grid: Sweep, row: Row, column: int, measure: Measure, changes: Mapping[tuple[Row, int], ComparedSeries]
 ) -> str:
     """Format the median and its change since the kernel before."""
     entry, series = grid.entries[row][column], grid.series(row, column, measure)

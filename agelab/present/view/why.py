@@ -45,11 +45,7 @@ def answer_blocks(answer: ClaimAnswer) -> Iterator[Block]:
     """Yield the claim, the table, and the sentence."""
     baseline = answer.baseline
     yield Heading(f"{baseline.study.name}, {baseline.claim.id}: {baseline.claim.says}")
-    for line in (
-        *claim_notes(baseline.judged),
-        describe_column(RunColumn((baseline.run,))),
-        baseline.run.name,
-    ):
+    for line in (*claim_notes(baseline.judged), describe_column(RunColumn((baseline.run,))), baseline.run.name):
         yield Text(f"  {line}", hang=2)
     yield Line("")
     many = len(comparisons_of(baseline.judged)) > 1
@@ -143,12 +139,7 @@ def _judged_json(judged: JudgedClaim) -> dict[str, Any]:
         "verdict": judged.verdict.value,
         "reason": judged.reason,
         "comparisons": [
-            {
-                "where": comparison.where,
-                "figure": comparison.figure,
-                "holds": comparison.holds,
-                "note": comparison.note,
-            }
+            {"where": comparison.where, "figure": comparison.figure, "holds": comparison.holds, "note": comparison.note}
             for comparison in comparisons_of(judged)
         ],
     }

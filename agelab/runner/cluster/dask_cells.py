@@ -43,14 +43,7 @@ LAST_WORDS = 300
 Resources = dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]]
 Answer = tuple[str, str, str]
 _RESOURCES = TypeAdapter(Resources)
-OF_A_WORKER = (
-    "AGELAB_HOME",
-    "TMPDIR",
-    "XDG_DATA_HOME",
-    snapshot.VARIABLE,
-    DISKS_VARIABLE,
-    TIMEOUT_VARIABLE,
-)
+OF_A_WORKER = ("AGELAB_HOME", "TMPDIR", "XDG_DATA_HOME", snapshot.VARIABLE, DISKS_VARIABLE, TIMEOUT_VARIABLE)
 """Variables that a worker's agelab takes from it, beside those of reuse."""
 
 

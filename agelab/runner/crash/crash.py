@@ -149,13 +149,7 @@ def ask(
 def run(question: Question, store: Store, progress: Notify = silent) -> Answer:
     """Ask, and return the answer, which is written below ``crashes`` of the store."""
     program = programs.made(
-        question.workload,
-        question.filesystem,
-        question.kernel,
-        question.defaults,
-        question.seed,
-        store,
-        progress,
+        question.workload, question.filesystem, question.kernel, question.defaults, question.seed, store, progress
     )
     lists = [] if program else workloads.named(question.workload, question.seed)
     directory = new_directory(store.crashes, question.filesystem)
@@ -342,11 +336,7 @@ def _in_turn(groups: Iterable[Sequence[State]]) -> list[State]:
 
 
 def _look(
-    guests: Guests,
-    recording: Recording,
-    disks: Mapping[str, Sequence[State]],
-    answer: Answer,
-    progress: Notify,
+    guests: Guests, recording: Recording, disks: Mapping[str, Sequence[State]], answer: Answer, progress: Notify
 ) -> None:
     """Look at the disks until the budget is spent, and judge all states that have them."""
     by_state = {str(same[0]): disk for disk, same in disks.items()}

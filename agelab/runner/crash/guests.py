@@ -229,10 +229,7 @@ class Guests:
         return load(self.directory)
 
     def look(
-        self,
-        wanted: Sequence[tuple[int, State]],
-        hear: Callable[[str, Look], None],
-        terminal: Path | None = None,
+        self, wanted: Sequence[tuple[int, State]], hear: Callable[[str, Look], None], terminal: Path | None = None
     ) -> dict[str, Look]:
         """Look at states, each with the first entry of its workload, in one boot; ``hear`` is told of each.
 
@@ -251,8 +248,7 @@ class Guests:
                 name = event["state"]
                 if event.get("check") == NOT_RUN:
                     raise InputError(
-                        f"--check {self.question.check} does not run in the guest: {event['checked'][:80]}",
-                        RUNS,
+                        f"--check {self.question.check} does not run in the guest: {event['checked'][:80]}", RUNS
                     )
                 looks[name] = Look.of(event)
                 hear(name, looks[name])
@@ -306,12 +302,7 @@ class Guests:
             "mkfs": [] if states or question.disk else [word.replace("{uuid}", uuid) for word in mkfs],
             "lines": "".join(f"{line}\n" for line in (*(f"{a} {b}" for a, b in settings.items()), *lines)),
         }
-        sizes = {
-            "base": question.mib << 20,
-            "test": question.mib << 20,
-            "log": ROOM,
-            "record": ROOM,
-        }
+        sizes = {"base": question.mib << 20, "test": question.mib << 20, "log": ROOM, "record": ROOM}
         kept = ("base", "log")
         for name in sizes:
             if name not in kept or not (states or (question.disk and name == "base")):
@@ -324,11 +315,7 @@ class Guests:
         if states and question.check:
             own = {CHECK: fileio.read_bytes(self.directory / CHECK, fileio.PROGRAM)}
         if program:
-            own = {
-                Path(PROGRAM).name: program.content,
-                Path(PROGRAM_BEFORE).name: program.before,
-                **program.files,
-            }
+            own = {Path(PROGRAM).name: program.content, Path(PROGRAM_BEFORE).name: program.before, **program.files}
         if program and (corpus := program.corpus):
             disks.append(MemoryDisk(corpus.image, corpus.size, written=False, constant=True))
             modules = (*modules, *CORPUS_MODULES)

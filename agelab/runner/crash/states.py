@@ -53,8 +53,7 @@ class State:
         """Read a state's name. Raises InputError."""
         if not (match := NAME.fullmatch(name)):
             raise InputError(
-                f"{name[:60]!r} is no name of a state",
-                "they look like 3:17, 3:17:-12,-14, 3:17:t8 and 3:17:m",
+                f"{name[:60]!r} is no name of a state", "they look like 3:17, 3:17:-12,-14, 3:17:t8 and 3:17:m"
             )
         losses = match[3] or ""
         torn = int(losses[1:]) if losses.startswith("t") else None

@@ -79,10 +79,7 @@ def finding(store: Store) -> Finding:
     leftovers = list(find(store))
     if not leftovers:
         return Finding(
-            name="leftovers",
-            status=ProbeStatus.OK,
-            found="none",
-            meaning="no killed agelab has left anything",
+            name="leftovers", status=ProbeStatus.OK, found="none", meaning="no killed agelab has left anything"
         )
     lines = [str(leftover) for leftover in leftovers[:MAX_LISTED]]
     lines += [f"and {len(leftovers) - MAX_LISTED} more"] if len(leftovers) > MAX_LISTED else []

@@ -111,7 +111,7 @@ def debug(
 
         nanoseconds = round(moment.seconds / launcher.spec.dilation * 1e9)
         stop = Stop(moment.text, nanoseconds, place / SOCKET)
-        library = qemu.stop_library(store, launcher.guests.emulator, say)
+        library = qemu.obtain_library(qemu.STOP, store, launcher.guests.emulator, say)
         launcher = replace(launcher, debugger=Debugger(library, stop, moment.phase, look, ended))
         boots = CellBoots(launcher, replace(goals, keep_as=None))
         runner = BootRunner(boots, PassProgress(directory, number, launcher.spec), lambda step: say(step))
@@ -121,8 +121,7 @@ def debug(
         except _Looked:
             return printed[0]
     raise InputError(
-        f"the cell ended without that moment: {at}",
-        hint="agelab show names the steps; the console has the messages",
+        f"the cell ended without that moment: {at}", hint="agelab show names the steps; the console has the messages"
     )
 
 

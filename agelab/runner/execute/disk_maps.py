@@ -18,14 +18,7 @@ from agelab.results.run_directory import picture_file
 from agelab.runner.execute.disks import Forks
 from agelab.runner.plan.cell_spec import MIB, PROCESSOR_MIB, CellSpec, memory_steps
 from agelab.runner.plan.disk_plans import fork_on_memory, layers, mkfs, mount_and_umount
-from agelab.runner.plan.guest_plan import (
-    DATA_DISK,
-    MAP_MEMORY_MIB,
-    RESULTS_MIB,
-    Boot,
-    map_plan,
-    plan_with_disks,
-)
+from agelab.runner.plan.guest_plan import DATA_DISK, MAP_MEMORY_MIB, RESULTS_MIB, Boot, map_plan, plan_with_disks
 from agelab.runner.plan.passes import OUTPUT_VARIABLE, output_bytes, with_keepers
 from agelab.runner.plan.phases import DAYS, Phase, copying
 from agelab.runner.plan.steps import StepPlan

@@ -76,13 +76,7 @@ class RunGuests:
     @classmethod
     def of(cls, prepared: PreparedRun, hypervisor: Hypervisor, store: Store, progress: Notify) -> "RunGuests":
         return cls(
-            store,
-            hypervisor,
-            prepared.image,
-            prepared.emulator,
-            progress,
-            prepared.saves_guests,
-            prepared.schedule,
+            store, hypervisor, prepared.image, prepared.emulator, progress, prepared.saves_guests, prepared.schedule
         )
 
     def preload(self, *, saved: bool, shaken: bool = True) -> tuple[Path, ...]:
@@ -95,10 +89,7 @@ class RunGuests:
     def initramfs_bytes(self) -> bytes:
         """What guests boot: the image's archive, followed by the modules of every cell and the harness."""
         return fileio.read_bytes(self.image.initramfs, fileio.PROGRAM) + initramfs.cell(
-            self.image.kernel.modules,
-            BASE_MODULES,
-            cell_inputs.harness_files(),
-            {"start": cell_inputs.harness_start()},
+            self.image.kernel.modules, BASE_MODULES, cell_inputs.harness_files(), {"start": cell_inputs.harness_start()}
         )
 
     @cached_property
@@ -251,11 +242,7 @@ class GuestLauncher:
     """The domain of each guest, which is needed twice: for the inputs and to start it."""
 
     def run(
-        self,
-        boot: Boot,
-        events: BootEvents,
-        record: Callable[[Sample], None],
-        on_step: Callable[[str], None],
+        self, boot: Boot, events: BootEvents, record: Callable[[Sample], None], on_step: Callable[[str], None]
     ) -> Ending:
         """Run one boot to its end: ``record`` gets each sample, ``on_step`` each step's name as it ends.
 
@@ -407,10 +394,7 @@ class GuestLauncher:
     def _plan(self, boot: Boot) -> dict[str, Any]:
         """Return the boot's plan with its date."""
         virtual = self.spec.clock == "virtual"
-        return {
-            **boot.plan,
-            "booted_at": EPOCH + (boot.day + boot.number) * DAY_SECONDS if virtual else None,
-        }
+        return {**boot.plan, "booted_at": EPOCH + (boot.day + boot.number) * DAY_SECONDS if virtual else None}
 
     def _archive(self, boot: Boot) -> bytes:
         """Return what the plan disk holds beside the secret: plan, programs of the cell, and its kernel modules."""

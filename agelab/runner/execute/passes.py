@@ -214,7 +214,7 @@ class ProfilePass(CellPass):
         return taken
 
     def read(self, disk: Path, phase: Phase) -> None:
-        planned = {(step.name, step.repetition) for step in phase.steps if passes.is_profiled(step)}
+        planned = {(step.name, step.repetition) for step in phase.steps if passes.is_watched(step)}
         try:
             with disk.open("rb") as file:
                 for step in fold(file):
@@ -277,7 +277,7 @@ class BlockPass(CellPass):
         """Write the records of the steps that have ended, as far as the phase came."""
         ended = {(sample.step, sample.repetition) for sample in self.progress.samples if sample.metric == "elapsed"}
         with disk.open("rb") as file:
-            for place, step in enumerate(filter(passes.is_recorded, phase.steps)):
+            for place, step in enumerate(filter(passes.is_watched, phase.steps)):
                 step_id = str(StepId.parse(step.name).inside(phase.in_samples))
                 if (step_id, step.repetition) not in ended:
                     continue
@@ -290,12 +290,7 @@ class BlockPass(CellPass):
                 self._write(header, requests, phase, step, step_id)
 
     def _write(
-        self,
-        header: dict[str, Any],
-        requests: list[BlockRequest],
-        phase: Phase,
-        step: StepPlan,
-        step_id: str,
+        self, header: dict[str, Any], requests: list[BlockRequest], phase: Phase, step: StepPlan, step_id: str
     ) -> None:
         name = f"{phase.file_prefix}{step.name}-{step.repetition}"
         devices = {drive: number.replace(":", ",") for number, drive in header["drives"].items()}

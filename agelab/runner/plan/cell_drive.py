@@ -108,12 +108,7 @@ class CellDrive:
         if self.profile is None:
             return None
         return geometry.module_parameters(
-            self.profile,
-            name=name,
-            run_seed=run_seed,
-            index=index,
-            queue_depth=self.queue_depth,
-            mapped=self.mapped,
+            self.profile, name=name, run_seed=run_seed, index=index, queue_depth=self.queue_depth, mapped=self.mapped
         )
 
 

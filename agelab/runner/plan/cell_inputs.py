@@ -92,10 +92,7 @@ def _kernel(kernel: Kernel, spec: CellSpec) -> dict[str, Any]:
 
 def parts_of_files(spec: CellSpec) -> dict[str, Any]:
     """Return the inputs that come from data files: the machine and the drives."""
-    return {
-        "machine": spec.machine.model_dump(mode="json"),
-        "drives": [_drive(drive) for drive in spec.disk.drives],
-    }
+    return {"machine": spec.machine.model_dump(mode="json"), "drives": [_drive(drive) for drive in spec.disk.drives]}
 
 
 def _drive(drive: CellDrive) -> dict[str, Any]:

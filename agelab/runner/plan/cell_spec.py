@@ -228,14 +228,7 @@ class CellSpec:
         real = dict.fromkeys(module for kind in sorted(kinds) for module in REAL_MODULES[kind])
         companion = self.companion.modules if self.companion else ()
         block = self.machine.block.modules if self.has_modelled_drive else ()
-        modules = (
-            *BASE_MODULES,
-            *real,
-            *self.disk.layout.modules,
-            *block,
-            *self.filesystem.modules,
-            *companion,
-        )
+        modules = (*BASE_MODULES, *real, *self.disk.layout.modules, *block, *self.filesystem.modules, *companion)
         return tuple(dict.fromkeys(modules))
 
     # ---- memory ----

@@ -19,10 +19,7 @@ FILESYSTEM_UUID = {
     "beside": "6167656c-6162-4000-8000-000000000004",
 }
 """The UUID of every filesystem, and where it can be given, the hash seed. (The swap space has the second.)"""
-ARRAY_UUID = {
-    "making": "6167656c:61620000:00000000:00000001",
-    "control": "6167656c:61620000:00000000:00000003",
-}
+ARRAY_UUID = {"making": "6167656c:61620000:00000000:00000001", "control": "6167656c:61620000:00000000:00000003"}
 """The UUID of every array."""
 
 
@@ -75,12 +72,7 @@ def companion(spec: CellSpec) -> dict[str, Any] | None:
 
 
 def _mount_and_umount(
-    filesystem: Filesystem,
-    spec: CellSpec,
-    options: Sequence[str],
-    name: str,
-    mount_point: str,
-    read_only: bool,
+    filesystem: Filesystem, spec: CellSpec, options: Sequence[str], name: str, mount_point: str, read_only: bool
 ) -> dict[str, list[str]]:
     if not read_only:
         options = (*options, *_commit(filesystem, spec), *_inode_read_ahead(filesystem, spec))
@@ -161,10 +153,7 @@ def layers(spec: CellSpec, name: str = MAKING) -> dict[str, Any] | None:
 
 
 def fill_in(
-    command: Sequence[str],
-    name: str = UNDER_TEST,
-    words: Mapping[str, str] | None = None,
-    mount_point: str = MOUNT,
+    command: Sequence[str], name: str = UNDER_TEST, words: Mapping[str, str] | None = None, mount_point: str = MOUNT
 ) -> list[str]:
     """Put the disk of that name, its mount point and other words into a command of a filesystem."""
     argv = list(command)

@@ -86,6 +86,11 @@ def keeper(step: StepPlan, name: str, words: str) -> StepPlan:
     )
 
 
+def is_watched(step: StepPlan) -> bool:
+    """Return True if a further pass watches a step: what happens before a power cut is lost with the memory."""
+    return step.cut_after is None and not is_keeper(step.name)
+
+
 PROFILER = "step-profile"
 """The guest's program that samples stacks while another one runs (harness/profiler)."""
 INSTRUCTIONS = 499_979
@@ -106,12 +111,8 @@ def profiled(phase: Phase, nanoseconds: int) -> Phase:
     return replace(phase, steps=tuple(_profiled(step, nanoseconds) for step in phase.steps))
 
 
-def is_profiled(step: StepPlan) -> bool:
-    return step.cut_after is None and not is_keeper(step.name)
-
-
 def _profiled(step: StepPlan, nanoseconds: int) -> StepPlan:
-    if not is_profiled(step):
+    if not is_watched(step):
         return step
     words = [str(SAMPLES_BYTES), str(nanoseconds), str(int(step.sync)), step.name, str(step.repetition)]
     command = shlex.join([*words, "sh", "-ec", step.run])
@@ -128,14 +129,9 @@ EVENTS_MEMORY = 8 << 20
 """Bytes of the guest's memory in which the events wait."""
 
 
-def is_recorded(step: StepPlan) -> bool:
-    """Return True if a step is recorded: what happens before a power cut is lost with the memory."""
-    return step.cut_after is None and not is_keeper(step.name)
-
-
 def records_bytes(phase: Phase) -> int:
     """Return the size of the disk for the records of a phase."""
-    size = RECORD_BYTES * max(1, sum(map(is_recorded, phase.steps)))
+    size = RECORD_BYTES * max(1, sum(map(is_watched, phase.steps)))
     return -(-size // DISK_ALIGNMENT) * DISK_ALIGNMENT
 
 
@@ -147,14 +143,10 @@ def recorded(phase: Phase) -> Phase:
     places = count()
 
     def around(step: StepPlan) -> tuple[StepPlan, ...]:
-        if not is_recorded(step):
+        if not is_watched(step):
             return (step,)
         begins = keeper(step, f"{step.name}.begin", f"{RECORDER} begin")
         keeps = keeper(step, f"{step.name}.blocks", f'{RECORDER} keep "${RECORDS_VARIABLE}" {next(places)}')
-        return (
-            replace(begins, caches=step.caches, pause=step.pause),
-            replace(step, caches="keep", pause=0),
-            keeps,
-        )
+        return (replace(begins, caches=step.caches, pause=step.pause), replace(step, caches="keep", pause=0), keeps)
 
     return phase.expanded(around)

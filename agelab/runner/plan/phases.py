@@ -67,12 +67,7 @@ class Phase:
 
 
 def phases(
-    scenario: Scenario,
-    corpus: Corpus,
-    *,
-    curve: bool = False,
-    real: bool = False,
-    failure: DriveFailure | None = None,
+    scenario: Scenario, corpus: Corpus, *, curve: bool = False, real: bool = False, failure: DriveFailure | None = None
 ) -> tuple[Phase, ...]:
     """Return the phases of a scenario's cells, in their order.
 

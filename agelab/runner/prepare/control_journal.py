@@ -43,10 +43,7 @@ class ControlJournal:
         for path in (self.path, self.results):
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 what = "a link" if path.is_symlink() else "not a regular file"
-                raise InputError(
-                    f"{path} is {what}: a run's notes cannot go there",
-                    hint="remove it, or rename it",
-                )
+                raise InputError(f"{path} is {what}: a run's notes cannot go there", hint="remove it, or rename it")
         if proceed and not self.path.exists():
             raise InputError(f"{self.path} is not there: nothing to continue")
         try:

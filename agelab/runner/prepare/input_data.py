@@ -51,11 +51,7 @@ def carried_data(carried: Mapping[str, AnyData], history: str | None, corpus_see
 
 
 def corpora(
-    request: RunRequest,
-    specs: Sequence[CellSpec],
-    own: Corpus | None,
-    store: Store,
-    say: Notify,
+    request: RunRequest, specs: Sequence[CellSpec], own: Corpus | None, store: Store, say: Notify
 ) -> list[Corpus]:
     """Return the corpus, or the history's log, that each of these cells reads.
 

@@ -214,9 +214,8 @@ def prepare(
 
 def _schedule_library(options: RunOptions, store: Store, emulator: Emulator, say: Notify) -> Path | None:
     """Return the library that decides the guests' schedule, where one does."""
-    if options.takes_turns:
-        return qemu.turns_library(store, emulator, say)
-    return qemu.schedule_library(store, emulator, say) if options.schedule else None
+    source = qemu.TURNS if options.takes_turns else qemu.SCHEDULE if options.schedule else None
+    return qemu.obtain_library(source, store, emulator, say) if source else None
 
 
 def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: Notify) -> bool:
@@ -245,8 +244,7 @@ def tell_too_small(specs: Sequence[CellSpec], say: Notify) -> None:
     small = [why for spec in specs if (why := too_small(spec))]
     if small and len(small) == len(specs):
         raise InputError(
-            "; ".join(dict.fromkeys(small)),
-            hint="make the disk larger: disk.mib of the scenario, or --scale paper",
+            "; ".join(dict.fromkeys(small)), hint="make the disk larger: disk.mib of the scenario, or --scale paper"
         )
     for why in dict.fromkeys(small):
         say(f"{why}: such cells are not run")

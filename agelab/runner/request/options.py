@@ -352,8 +352,7 @@ class RunOptions(BaseModel):
         ),
     ] = Field(default=0, ge=0, lt=2**31)  # fmt: skip
     machine: Annotated[
-        str | None,
-        Option("Another machine than the scenario's (docs/machines.md).", affects="shown", level="bisect"),
+        str | None, Option("Another machine than the scenario's (docs/machines.md).", affects="shown", level="bisect")
     ] = None
     machine_band: Annotated[
         BandEnd | None,
@@ -402,8 +401,7 @@ class RunOptions(BaseModel):
         ),
     ] = None  # fmt: skip
     proceed: Annotated[
-        bool,
-        Option("Continue where a control file's journal ends.", affects="cells", flag="--continue", make=""),
+        bool, Option("Continue where a control file's journal ends.", affects="cells", flag="--continue", make="")
     ] = False
     device: Annotated[
         str,
@@ -432,9 +430,7 @@ class RunOptions(BaseModel):
         float | None,
         AfterValidator(_minutes),
         Option(
-            "With --seeds auto: add no seeds that would end after so many minutes.",
-            affects="cells",
-            metavar="MINUTES",
+            "With --seeds auto: add no seeds that would end after so many minutes.", affects="cells", metavar="MINUTES"
         ),
     ] = None
     disk: Annotated[
@@ -452,8 +448,7 @@ class RunOptions(BaseModel):
         ),
     ] = False  # fmt: skip
     curve: Annotated[
-        bool,
-        Option("Also map the disk at points of the history, at which the steps stop (docs/aging.md)."),
+        bool, Option("Also map the disk at points of the history, at which the steps stop (docs/aging.md).")
     ] = False
     timing: Annotated[
         bool,
@@ -849,19 +844,13 @@ def _real_disk_as_it_is(asked: RunOptions) -> None:
 
 CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     _scenario_or_control_file,
-    OptionConflict(
-        "control",
-        ("log",),
-        "--log replaces a scenario's histories: leave --control or --log out",
-    ),
+    OptionConflict("control", ("log",), "--log replaces a scenario's histories: leave --control or --log out"),
     OptionConflict("control", ("name",), "--control replaces a scenario: leave {asked.name} out"),
     OptionConflict("trial", ("control",), "--check: a control file's tests run as they are: leave it out"),
     OptionConflict("trial", ("until_decided",), "--check runs one cell, which decides nothing: leave --check out"),
     OptionConflict("control", ("instead",), "--instead: a control file leaves nothing open: leave it out"),
     OptionConflict(
-        "control",
-        ("filesystem", "options", "seeds"),
-        "a control file names its {field}: leave --{field} out",
+        "control", ("filesystem", "options", "seeds"), "a control file names its {field}: leave --{field} out"
     ),
     OptionConflict(
         "control",
@@ -879,9 +868,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
     ),
     _real_disk_as_it_is,
     OptionConflict(
-        "in_wall_clock",
-        ("verify",),
-        "--verify {asked.verify:g}: in the wall clock the same thing run twice differs",
+        "in_wall_clock", ("verify",), "--verify {asked.verify:g}: in the wall clock the same thing run twice differs"
     ),
     OptionConflict(
         "verify",
@@ -889,9 +876,7 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
         "--verify {asked.verify:g}: with {other} every cell runs: leave one of them out",
     ),
     OptionConflict(
-        "in_wall_clock",
-        ("schedule",),
-        "--schedule {asked.schedule}: in the wall clock the host decides it",
+        "in_wall_clock", ("schedule",), "--schedule {asked.schedule}: in the wall clock the host decides it"
     ),
     OptionConflict(
         "in_wall_clock",
@@ -910,10 +895,6 @@ CONFLICTS: tuple[Callable[[RunOptions], None], ...] = (
         ("disk", "keep_disk", "curve", "control"),
         "{asked.failure}: the disk is made, loses a drive and is rebuilt: leave {other} out",
     ),
-    OptionConflict(
-        "disk",
-        ("keep_disk", "curve"),
-        "--disk starts from a finished disk: {other} has nothing to do",
-    ),
+    OptionConflict("disk", ("keep_disk", "curve"), "--disk starts from a finished disk: {other} has nothing to do"),
 )
 """Each raises InputError; the first that does is told."""

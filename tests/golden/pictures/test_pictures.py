@@ -41,8 +41,7 @@ def _pictures() -> dict[str, str]:
     aged, control = _disk(4), _disk(1)
     return {
         "aged-and-control": picture.draw_disks(
-            "Forty files",
-            [picture.MappedDisk("aged", SIZE, *aged), picture.MappedDisk("control", SIZE, *control)],
+            "Forty files", [picture.MappedDisk("aged", SIZE, *aged), picture.MappedDisk("control", SIZE, *control)]
         ),
         "no-free-space": picture.draw_disks("Forty files", [picture.MappedDisk("", SIZE, aged[0], None)]),
         "no-extents": picture.draw_disks("Forty files", [picture.MappedDisk("", SIZE, None, aged[1])]),

@@ -50,12 +50,7 @@ def ran(home: Path, values: Values, *, jobs: Jobs = 1, inputs: dict[str, Any] = 
 
 
 def made(
-    home: Path,
-    values: dict[str, Values],
-    *,
-    jobs: Jobs = 1,
-    inputs: dict[str, Any] = COPY,
-    **more: Any,
+    home: Path, values: dict[str, Values], *, jobs: Jobs = 1, inputs: dict[str, Any] = COPY, **more: Any
 ) -> RunDirectory:
     """The same of several variants."""
     ends = more.pop("ends", None)
@@ -219,11 +214,7 @@ def test_real_drives_are_held_from_the_first_run_to_the_last(guests: Guests, cli
     ],
 )
 def test_a_bad_record_is_refused_by_name(
-    guests: Guests,
-    cli: Cli,
-    home: Path,
-    spoil: Callable[[str], str],
-    why: str,
+    guests: Guests, cli: Cli, home: Path, spoil: Callable[[str], str], why: str
 ) -> None:
     wall(cli)
     path = record(home)
@@ -262,11 +253,7 @@ def test_a_calibration_of_several_drives_covers_each_of_them(guests: Guests, cli
     [known] = calibration.read_records(home)
     [one] = known.calibrations
     both = one.conditions.model_copy(update={"drives": ("model:a", "model:b")})
-    for drives, fits in (
-        (("model:a",), True),
-        (("model:a", "model:b"), True),
-        (("model:a", "model:c"), False),
-    ):
+    for drives, fits in ((("model:a",), True), (("model:a", "model:b"), True), (("model:a", "model:c"), False)):
         assert both.covers(one.conditions.model_copy(update={"drives": drives})) is fits
 
 

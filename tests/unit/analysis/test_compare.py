@@ -488,11 +488,7 @@ def test_one_run_alone_is_each_variant_against_the_first(home: Path, cli: Cli) -
 @pytest.mark.usefixtures("eighty_columns")
 def test_many_sides_stand_in_parts_of_eighty_columns(home: Path, cli: Cli) -> None:
     names = [f"filesystem-{number}" for number in range(10)]
-    make(
-        home,
-        {name: SLOW if at % 2 else ONE for at, name in enumerate(names)},
-        more={"control/random-read": ONE},
-    )
+    make(home, {name: SLOW if at % 2 else ONE for at, name in enumerate(names)}, more={"control/random-read": ONE})
     shown = cli.out("compare", "latest", "--all")
     assert max(len(line) for line in shown.splitlines()) <= 80
     heads = [line.split()[1:] for line in shown.splitlines() if line.split()[:2] == ["step", names[0]]]

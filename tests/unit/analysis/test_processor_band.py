@@ -84,10 +84,7 @@ def test_what_differs_in_more_than_the_band_is_not_held_against_it(home: Path, c
 def test_runs_with_another_block_layer_are_a_column_of_their_own(home: Path, cli: Cli) -> None:
     names = [
         make(home, "tum-2005", {variant: printed("tum-2005")[variant]}, machine=machine)
-        for variant, machine in (
-            ("ext3", "m"),
-            ("xfs", "m+instead=cold+instead=few+scheduler=bfq+source=scattered"),
-        )
+        for variant, machine in (("ext3", "m"), ("xfs", "m+instead=cold+instead=few+scheduler=bfq+source=scattered"))
     ]
     [one] = cli.json("replicate", *names, "--json")["studies"]
     assert [side["runs"] for side in one["sides"]] == [[names[0]], [names[1]]]

@@ -37,10 +37,7 @@ def row(step: str, theirs: list[float], ours: list[float | None], uncounted: Unc
 
 
 def ranked(
-    step: str,
-    theirs: Sequence[Mapping[str, Series]],
-    ours: Mapping[str, Series],
-    uncounted: Uncounted | None = None,
+    step: str, theirs: Sequence[Mapping[str, Series]], ours: Mapping[str, Series], uncounted: Uncounted | None = None
 ) -> RankedRow:
     columns = (RankedColumn(one, None, 0) for one in theirs)
     return RankedRow(step, tuple(columns), (RankedColumn(ours, None, 0),), uncounted)

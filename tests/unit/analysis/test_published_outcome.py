@@ -192,11 +192,7 @@ GROUPS: dict[str, Any] = {"groups": [["ext2"], ["ext3", "jfs"], ["xfs"]]}
         ({"ext2": 5, "xfs": 4}, False, "ext2 is above xfs"),
         ({"ext2": 1, "xfs": 4}, None, "no ext3"),
         ({"ext2": five(2.001, 0.01), "ext3": five(2, 0.01), "jfs": 3, "xfs": 4}, True, ""),
-        (
-            {"ext2": five(2.1, 1), "ext3": five(2, 1), "jfs": 3, "xfs": 4},
-            None,
-            "ext2 and ext3: no difference fou",
-        ),
+        ({"ext2": five(2.1, 1), "ext3": five(2, 1), "jfs": 3, "xfs": 4}, None, "ext2 and ext3: no difference fou"),
         ({"ext2": five(3.1, 1), "ext3": five(2, 1), "jfs": 4, "xfs": 4}, False, "ext2 is above ext3"),
     ],
 )
@@ -355,9 +351,7 @@ def test_a_small_lead_is_named_with_the_one_that_counts() -> None:
 
 def test_what_is_missing_is_named_before_what_is_close() -> None:
     found = run_test(
-        made("ratio", of=["a", "b"], to=["c"], at_least=1.01),
-        CLAIMS,
-        Given({"a": 1.02, "c": 1}, lead=exact(0.05)),
+        made("ratio", of=["a", "b"], to=["c"], at_least=1.01), CLAIMS, Given({"a": 1.02, "c": 1}, lead=exact(0.05))
     )
     assert (found.holds, found.missing, len(found.close)) == (None, ["no b"], 1)
 

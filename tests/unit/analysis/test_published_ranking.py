@@ -23,11 +23,7 @@ id = "none"
 says = "nothing"
 untestable = "it is none"
 """
-TABLE = {
-    "copy": {"a": 10, "b": 20, "c": 30},
-    "list": {"a": 5, "b": 4, "c": 4},
-    "sum": {"a": 15, "b": 24, "c": 34},
-}
+TABLE = {"copy": {"a": 10, "b": 20, "c": 30}, "list": {"a": 5, "b": 4, "c": 4}, "sum": {"a": 15, "b": 24, "c": 34}}
 
 
 @pytest.fixture

@@ -190,12 +190,7 @@ NO = "could not be tested"
     ],
 )
 def test_scale_defaults_and_kernel_that_a_claim_takes(
-    home: Path,
-    cli: Cli,
-    claim: str,
-    words: dict[str, Any],
-    verdict: str,
-    reason: str,
+    home: Path, cli: Cli, claim: str, words: dict[str, Any], verdict: str, reason: str
 ) -> None:
     [scenario] = [one.name for one in study.all_studies() for known in one.claims.claims if known.id == claim]
     make(home, scenario, printed(scenario), **words)

@@ -84,19 +84,13 @@ def test_kernels_of_one_release_are_told_apart(home: Path, cli: Cli) -> None:
     commits = [f"{digit * 40}" for digit in "ab"]
     names = [
         made(home, "6.6.0", {"jfs": took}, booted=RunKernel(spec=spec, release="6.6.0", version="6.6.0"))
-        for took, spec in (
-            ([1.0], f"tree:/linux@{commits[0]},config=/c"),
-            (None, f"tree:/linux@{commits[1]}"),
-        )
+        for took, spec in (([1.0], f"tree:/linux@{commits[0]},config=/c"), (None, f"tree:/linux@{commits[1]}"))
     ]
     out = cli.out("sweep", *names, "--metric", "copy:elapsed")
     assert out.split("copy, elapsed, s")[1].splitlines()[1].split() == ["6.6.0@aaaaaaaa", "6.6.0@bbbbbbbb"]
     assert "jfs was last seen in 6.6.0@aaaaaaaa" in out
     rows = cli.json("sweep", *names, "--json")["rows"]
-    assert {row["spec"] for row in rows} == {
-        f"tree:/linux@{commits[0]},config=/c",
-        f"tree:/linux@{commits[1]}",
-    }
+    assert {row["spec"] for row in rows} == {f"tree:/linux@{commits[0]},config=/c", f"tree:/linux@{commits[1]}"}
 
 
 def test_runs_on_other_drives_are_refused(home: Path, cli: Cli) -> None:

@@ -75,9 +75,7 @@ def test_every_file_that_the_order_names_is_there() -> None:
     assert not [one for one in conftest.BESIDE_IT if one.startswith("vm/")], "they would wait for the image"
 
 
-def test_a_test_that_waits_for_ever_fails_with_what_runs_meanwhile_and_the_next_one_runs(
-    tmp_path: Path,
-) -> None:
+def test_a_test_that_waits_for_ever_fails_with_what_runs_meanwhile_and_the_next_one_runs(tmp_path: Path) -> None:
     text = """
 import subprocess
 from tests import conftest

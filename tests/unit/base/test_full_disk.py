@@ -148,10 +148,7 @@ def test_what_finds_no_room_at_one_of_its_steps_is_told_in_a_line_and_leaves_not
     script: str, kinds: int, stored: str, home: Path, tmp_path: Path
 ) -> None:
     """Programs unpack a kernel, import its source, pack a root; agelab writes an index, archives, manifests."""
-    deb, tree = (
-        package(tmp_path, f"linux-image-{RELEASE}", linux()),
-        source_tree.files(tmp_path / "tree"),
-    )
+    deb, tree = (package(tmp_path, f"linux-image-{RELEASE}", linux()), source_tree.files(tmp_path / "tree"))
     (tree / "kernel/large").write_bytes(os.urandom(100_000))
     packed = subprocess.run(["tar", "-C", tmp_path, "-cJf", "-", "tree"], check=True, capture_output=True)
     name = "usr/src/linux-source-6.6.tar.xz"
@@ -196,9 +193,7 @@ def test_a_plan_that_finds_no_room_is_no_run(home: Path) -> None:
     assert (done.returncode, done.stdout.split()) == (0, ["True", "[]"]), done.stderr
 
 
-def test_what_had_landed_before_the_disk_was_full_stays_and_the_rest_follows_once_there_is_room(
-    home: Path,
-) -> None:
+def test_what_had_landed_before_the_disk_was_full_stays_and_the_rest_follows_once_there_is_room(home: Path) -> None:
     script = (
         RUN
         + """

@@ -55,12 +55,7 @@ def steps_allowed(found: BisectAnswer, candidates: int) -> int:
 
 @pytest.mark.parametrize(
     ("first_bad", "last"),
-    [
-        (64, 64),
-        (20, 47),
-        (1, 1),
-        *(pytest.param(*one, marks=pytest.mark.full) for one in ((1, 64), (33, 64), (2, 3))),
-    ],
+    [(64, 64), (20, 47), (1, 1), *(pytest.param(*one, marks=pytest.mark.full) for one in ((1, 64), (33, 64), (2, 3)))],
 )
 def test_the_commit_is_found_in_as_many_steps_as_halving_takes(
     store: Store, linux: Path, first_bad: int, last: int

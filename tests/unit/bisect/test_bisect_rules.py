@@ -135,9 +135,7 @@ def noisy(random: Random, middle: float, spread: float = 0.05) -> list[float]:
     return [round(middle * (1 + random.uniform(-spread, spread)), 4) for _ in range(997)]
 
 
-def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_its_error(
-    store: Store,
-) -> None:
+def test_in_the_wall_clock_rounds_are_added_until_they_tell_and_the_answer_has_its_error(store: Store) -> None:
     random = Random(3)
     kernels = {f"k{one}": noisy(random, 1.5 if one >= 5 else 1.0) for one in range(9)}
     directory = simulated.asked(store, kernels, **WALL)
@@ -206,10 +204,7 @@ def test_the_script_runs_both_neighbours_and_puts_them_side_by_side(store: Store
     home.mkdir()
     Path(found.script).write_text(text.replace("cd / ||", f"cd {home} ||"))
     done = subprocess.run(
-        ["sh", found.script],
-        env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
+        ["sh", found.script], env={"AGELAB": str(fake), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
     assert done.returncode == 0 and "again, or as JSON" in done.stdout
     said = (home / "said").read_text().splitlines()

@@ -96,11 +96,7 @@ def test_violations_among_crash_states_are_counted(tmp_path: Path, monkeypatch: 
     [
         (BuildFailed("fs/a.c:1: error: oops"), OutcomeKind.NO_BUILD, "oops"),
         (NoHeaders("there are no headers"), OutcomeKind.UNSUPPORTED, "no headers"),
-        (
-            DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"),
-            OutcomeKind.PANICS,
-            "not syncing: oh",
-        ),
+        (DoesNotBoot("packer", panicked="Kernel panic - not syncing: oh"), OutcomeKind.PANICS, "not syncing: oh"),
         (DoesNotBoot("packer build failed"), OutcomeKind.NO_BOOT, "packer"),
     ],
 )

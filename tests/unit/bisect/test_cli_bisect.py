@@ -77,11 +77,7 @@ def refused(cli: Cli, words: str) -> str:
     return line.removeprefix("agelab: ")
 
 
-CELL, METRIC, ENDS = (
-    "--scenario aging --variant ext4",
-    "--metric aged/map:layout_score",
-    "--good 5.10 --bad 6.1",
-)
+CELL, METRIC, ENDS = ("--scenario aging --variant ext4", "--metric aged/map:layout_score", "--good 5.10 --bad 6.1")
 ALL = f"{CELL} {METRIC}"
 
 
@@ -116,10 +112,7 @@ ALL = f"{CELL} {METRIC}"
         ("--continue yesterday", "no bisect 'yesterday'"),
         (f"--scenario small --variant ext4 {METRIC} {ENDS}", "no scenario 'small'; "),
         (f"{ALL} --profile {ENDS}", "--profile: aged/map:layout_score names no step that can be profiled"),
-        (
-            f"{CELL} --symptom hang --profile {ENDS}",
-            "--profile: symptom hang names no step that can be profiled",
-        ),
+        (f"{CELL} --symptom hang --profile {ENDS}", "--profile: symptom hang names no step that can be profiled"),
     ],
 )
 def test_bad_input_is_one_clear_line(words: str, said: str, cli: Cli) -> None:

@@ -387,10 +387,7 @@ def test_at_an_end_of_the_band_too_close_to_tell_leaves_the_claim_open(runs: Mad
 
 def test_the_ends_of_the_band_are_tried_of_a_run_with_another_block_layer(runs: MadeUpRuns) -> None:
     runs.make(RunOptions(name="piszcz-2006", block="scheduler=bfq"))
-    assert [one["changed_to"].partition(":")[0] for one in runs.told("--factors", "cpu")["trials"]] == [
-        "cheap",
-        "dear",
-    ]
+    assert [one["changed_to"].partition(":")[0] for one in runs.told("--factors", "cpu")["trials"]] == ["cheap", "dear"]
 
 
 def test_each_stand_in_is_asked_about_by_itself(runs: MadeUpRuns) -> None:
@@ -420,11 +417,7 @@ def runs_claims(name: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_told_at_once(
-    runs: MadeUpRuns,
-    options: dict[str, Any],
-    claim: str,
-    words: list[str],
-    why: str,
+    runs: MadeUpRuns, options: dict[str, Any], claim: str, words: list[str], why: str
 ) -> None:
     run = runs.make(RunOptions(name="piszcz-2006", **options))
     assert why.format(run=run) in runs.refused(*words, claim=claim)

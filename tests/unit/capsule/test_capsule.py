@@ -227,13 +227,7 @@ def test_what_does_not_follow_from_the_rest_is_refused_whoever_sealed_it(
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "artefacts/image/root.squashfs",
-        "artefacts/drive/module.ko",
-        "artefacts/tools/0",
-        "artefacts/corpora/0",
-    ],
+    "name", ["artefacts/image/root.squashfs", "artefacts/drive/module.ko", "artefacts/tools/0", "artefacts/corpora/0"]
 )
 def test_an_artefact_that_is_not_the_cells_own_is_refused(full: Path, name: str) -> None:
     with pytest.raises(InputError, match=f"{name} is not what its cells ran with"):
@@ -305,10 +299,7 @@ def test_a_member_of_a_size_that_data_does_not_have_is_refused(capsule: Path) ->
 
 @pytest.mark.parametrize(
     ("of", "limit", "why"),
-    [
-        (parcel, "MAX_FILES", "more than 5 members"),
-        (capsules, "MAX_ALL_DATA_BYTES", "data is larger than 5 bytes"),
-    ],
+    [(parcel, "MAX_FILES", "more than 5 members"), (capsules, "MAX_ALL_DATA_BYTES", "data is larger than 5 bytes")],
 )
 def test_a_capsule_of_more_members_or_data_than_memory_has_room_for_is_refused(
     capsule: Path, monkeypatch: pytest.MonkeyPatch, of: ModuleType, limit: str, why: str
@@ -411,10 +402,7 @@ def _replayed(
 @pytest.mark.parametrize(
     ("of", "why"),
     [
-        (
-            {"spec": "tree:/home/somebody/linux"},
-            "made of files that are not in the capsule; name it with --kernel",
-        ),
+        ({"spec": "tree:/home/somebody/linux"}, "made of files that are not in the capsule; name it with --kernel"),
         ({"own": True}, "the corpus is missing (some data"),
         ({"words": {"crash": "copy+1"}}, "begun with --crash, which this agelab does not know"),
         ({"words": {"machine": "of-tomorrow"}}, "no machine 'of-tomorrow'"),

@@ -72,10 +72,7 @@ def test_a_capsule_with_artefacts_and_without_its_data_is_said_to_lack_them(stor
 
 @pytest.mark.parametrize(
     "spec",
-    [
-        *("tree:/home/user/linux", "deb:/home/user/a.deb", "recipe:/tmp/x.toml"),
-        "source:6.1,patches=/home/user/a.patch",
-    ],
+    [*("tree:/home/user/linux", "deb:/home/user/a.deb", "recipe:/tmp/x.toml"), "source:6.1,patches=/home/user/a.patch"],
 )
 def test_a_capsule_names_no_kernel_of_this_host(store: Store, spec: str) -> None:
     def change(members: Members) -> None:

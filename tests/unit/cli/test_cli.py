@@ -119,9 +119,7 @@ def test_an_error_becomes_its_message_hint_and_exit_code(
 
 
 @pytest.mark.parametrize(
-    ("does", "code"),
-    [(None, 0), (0, 0), (1, 1), (KeyboardInterrupt(), 130), (click.Abort(), 130)],
-    ids=repr,
+    ("does", "code"), [(None, 0), (0, 0), (1, 1), (KeyboardInterrupt(), 130), (click.Abort(), 130)], ids=repr
 )
 def test_how_a_verb_ends_is_the_exit_code(
     does: object, code: int, probe: dict[str, object], capsys: pytest.CaptureFixture[str]

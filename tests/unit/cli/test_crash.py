@@ -26,12 +26,7 @@ from tests.build.cli import Cli
         (["sync", "--filesystem", "ext4", "--check", "no.c"], "--check no.c: there is no such file"),
     ],
 )
-def test_what_cannot_be_asked_is_said_in_one_line(
-    argv: list[str],
-    message: str,
-    home: Path,
-    cli: Cli,
-) -> None:
+def test_what_cannot_be_asked_is_said_in_one_line(argv: list[str], message: str, home: Path, cli: Cli) -> None:
     out, err = cli.run("crash", *argv, code=2)
     assert out == ""
     assert message in err.splitlines()[0]

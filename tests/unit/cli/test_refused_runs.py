@@ -43,11 +43,7 @@ def test_one_that_cannot_be_read_does_not_keep_others_from_being_listed(readers:
 @pytest.mark.parametrize(
     ("schema", "said", "now"),
     [
-        (
-            2,
-            "was made by a newer agelab: its results are of schema 2, this one reads 1",
-            "read it with that agelab",
-        ),
+        (2, "was made by a newer agelab: its results are of schema 2, this one reads 1", "read it with that agelab"),
         (10**30, "was made by a newer agelab", "read it with that agelab"),
         (0, "results are of schema 0: there has been no such one", "the first was 1"),
         (-1, "of schema -1: there has been no such one", "the first was 1"),

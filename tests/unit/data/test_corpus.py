@@ -92,11 +92,7 @@ def test_a_second_call_takes_it_from_the_store_and_nothing_else_is_left_there(tm
     written = first.image.stat().st_mtime_ns
     assert make(spec, Store(tmp_path)) == first
     assert first.image.stat().st_mtime_ns == written
-    assert sorted(path.name for path in first.image.parent.iterdir()) == [
-        "about.json",
-        "corpus.iso",
-        "manifest.json",
-    ]
+    assert sorted(path.name for path in first.image.parent.iterdir()) == ["about.json", "corpus.iso", "manifest.json"]
 
 
 def test_the_image_holds_the_tree_read_only_and_dated(cd: Cd, tmp_path: Path) -> None:

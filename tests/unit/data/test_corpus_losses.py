@@ -65,10 +65,7 @@ def test_attributes_are_named(tmp_path: Path, store: Store, monkeypatch: pytest.
         return {"a": ["user.note"], "b": ["security.selinux"]}[path.name]
 
     monkeypatch.setattr(os, "listxattr", attributes)
-    assert taken(root, store)[0] == [
-        "1 entry has extended attributes or access control lists: they are left out",
-        KEEP,
-    ]
+    assert taken(root, store)[0] == ["1 entry has extended attributes or access control lists: they are left out", KEEP]
     archive = tmp_path / "a.tar"
     with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
         member = tarfile.TarInfo("a")

@@ -79,10 +79,7 @@ def test_a_repository_of_the_users_is_pulled_along_first_parents(tmp_path: Path)
         (wanted(5, repository="/"), "no git repository"),
         (wanted(5, repository="own", revision="gone"), "git cannot read it"),
         (wanted(9, repository="own"), r"has 5 versions up to HEAD: too few for 9 pulls"),
-        (
-            wanted(3, repository="shallow"),
-            "git cannot read it",
-        ),  # the guest's git would miss what comes before
+        (wanted(3, repository="shallow"), "git cannot read it"),  # the guest's git would miss what comes before
     ],
 )
 def test_a_repository_that_cannot_be_pulled_from_is_told(

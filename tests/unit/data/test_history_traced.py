@@ -127,10 +127,7 @@ def test_the_guests_program_sends_each_request_where_and_as_large_as_it_is(tmp_p
     argv = [sys.executable, str(HARNESS / "output" / traced.PROGRAM), str(part), str(disk)]
     for requests, ended in (
         (f"0 R 0 4096\n500 W 8192 4096\n600 F 0 0\n700 W {MIB} {MIB} fua\n", (0, "")),
-        (
-            f"0 R 0 4096\n0 R {4 * MIB} 4096\n",
-            (1, f"replay-blocks: request 2, R {4 * MIB} 4096: 0 bytes were moved\n"),
-        ),
+        (f"0 R 0 4096\n0 R {4 * MIB} 4096\n", (1, f"replay-blocks: request 2, R {4 * MIB} 4096: 0 bytes were moved\n")),
     ):
         part.write_text(requests)
         done = subprocess.run(argv, capture_output=True, text=True, check=False)

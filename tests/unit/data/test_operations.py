@@ -56,10 +56,7 @@ def test_a_log_in_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (
-            "touch a",
-            "no operation 'touch'; there are: allocate, append, create, fsync, link, mkdir, overwrite",
-        ),
+        ("touch a", "no operation 'touch'; there are: allocate, append, create, fsync, link, mkdir, overwrite"),
         ("link a b", "there is no 'a'"),
         ("link d b", "'d' is a directory"),
         ("link f d/e", "'d/e' is there already"),
@@ -108,14 +105,8 @@ def test_a_line_that_cannot_be_is_named_with_its_reason(tmp_path: Path, line: st
         ("agelab-operations 1\n", "there is no operation in it"),
         ("agelab-operations 1\ncreate a\ncreate b", "line 3: no newline: the log is cut off"),
         ("agelab-operations 1\ncreate a" + "b" * 20000 + "\n", "line 2: too long"),
-        (
-            "agelab-operations 1\nmkdir a\nmkdir b\nrmdir b\nmkdir c\nmkdir d\nmkdir e\n",
-            "line 7: more than 3",
-        ),
-        (
-            "agelab-operations 1\n" + "unlink a\n" * 20,
-            "line 11: ",
-        ),  # the tenth fault is the last that is told
+        ("agelab-operations 1\nmkdir a\nmkdir b\nrmdir b\nmkdir c\nmkdir d\nmkdir e\n", "line 7: more than 3"),
+        ("agelab-operations 1\n" + "unlink a\n" * 20, "line 11: "),  # the tenth fault is the last that is told
     ],
 )
 def test_a_file_that_is_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str) -> None:

@@ -63,10 +63,7 @@ def test_a_tidied_root_has_one_usr_and_nothing_unused(tmp_path: Path) -> None:
     }
     assert (root / "lib").readlink() == Path("usr/lib")
     assert (root / "bin/sh").read_text() == "bin/sh"
-    assert {path.name for path in root.iterdir()} == {
-        *("usr", "bin", "lib", "lib64"),
-        *("build", "dev", "proc", "tmp"),
-    }
+    assert {path.name for path in root.iterdir()} == {*("usr", "bin", "lib", "lib64"), *("build", "dev", "proc", "tmp")}
 
 
 def test_a_root_is_the_same_bytes_whoever_unpacked_it(tmp_path: Path) -> None:

@@ -475,11 +475,7 @@ def test_a_mirror_of_a_run_is_a_snapshot_with_its_packages(
 
 
 def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
-    upstream: Store,
-    debian: Signer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cli: Cli,
+    upstream: Store, debian: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     """Of a package that has a newer version in Debian's lists by then, the reader has to trust him."""
     run = run_of(upstream, "debian:6.1")
@@ -488,10 +484,7 @@ def test_who_makes_a_mirror_is_told_what_its_reader_has_to_say(
     monkeypatch.setattr("agelab.cli.mirror.find_runs", lambda _: [run])
     monkeypatch.setattr("agelab.cli.mirror.open_store", lambda: upstream)
     packages = [path for path in sorted(tmp_path.glob("*.deb")) if not path.name.startswith("tool_")]
-    for version, word, told in (
-        ("1", "", False),
-        ("2", "trusted:", True),
-    ):
+    for version, word, told in (("1", "", False), ("2", "trusted:", True)):
         there, made = tmp_path / f"lists {version}", tmp_path / f"made {version}"
         tool = tmp_path / "tool_1_amd64.deb" if version == "1" else deb(tmp_path, "tool", version)
         dated_archive.write(there, {"bookworm": [*packages, tool]})

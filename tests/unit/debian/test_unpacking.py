@@ -36,11 +36,7 @@ def sparse(directory: Path) -> bytes:
 
 
 def package(path: Path, data: bytes) -> Path:
-    parts = {
-        "debian-binary": b"2.0\n",
-        "control.tar": tar(("./control", 10)),
-        "data.tar.xz": lzma.compress(data),
-    }
+    parts = {"debian-binary": b"2.0\n", "control.tar": tar(("./control", 10)), "data.tar.xz": lzma.compress(data)}
     whole = b"!<arch>\n"
     for name, content in parts.items():
         whole += f"{name:16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode() + content

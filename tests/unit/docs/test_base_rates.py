@@ -36,17 +36,11 @@ BY_HAND = {
     "first-of-three": ('kind = "lowest", of = ["a"], among = ["b", "c"]', (1 / 3, 1 / 3)),
     "in-order": ('kind = "order", groups = [["a"], ["b"], ["c"]]', (1 / 6, 1 / 6)),
     # The medians of the layouts stay: 10 and 5.
-    "raid-gains": (
-        'kind = "ratio", pairs = [["c@single", "c@raid0"]], at_least = 1.5, at_most = 2.6',
-        (1, 1),
-    ),
+    "raid-gains": ('kind = "ratio", pairs = [["c@single", "c@raid0"]], at_least = 1.5, at_most = 2.6', (1, 1)),
     # The difference of two logarithms is normal, of 1.41 times the noise: log(1.05) is 1.725 and 0.690 of it.
     "same": ('kind = "same", of = ["a"], to = ["b"], within = 0.05', (0.9155, 0.510)),
     # A share of 0.82 to 0.85 of the sum is 4.56 to 5.67 times the other part; the medians 10 and 2 give 5.
-    "sum": (
-        'kind = "ratio", to_step = "total", of = ["a"], to = ["a"], at_least = 0.82, at_most = 0.85',
-        (1, 0.868),
-    ),
+    "sum": ('kind = "ratio", to_step = "total", of = ["a"], to = ["a"], at_least = 0.82, at_most = 0.85', (1, 0.868)),
 }
 
 

@@ -84,10 +84,7 @@ def test_a_strace_log_without_paths_or_calls_is_not_taken_in_silence(tmp_path: P
     script, trace = tmp_path / "from_strace.py", tmp_path / "trace"
     script.write_text((HOWTO / "strace-to-log").read_text())
     for text, complaint in (
-        (
-            '1 creat("a", 0600) = 3\n1 write(3, "x", 1) = 1\n',
-            "not as it was: 1 creat: the trace has no paths",
-        ),
+        ('1 creat("a", 0600) = 3\n1 write(3, "x", 1) = 1\n', "not as it was: 1 creat: the trace has no paths"),
         ("% time     seconds  usecs/call     calls    errors syscall\n", "no line of it is a call"),
     ):
         trace.write_text(text)

@@ -94,11 +94,7 @@ def test_every_page_of_a_study_has_the_table_of_its_contradictions(name: str) ->
 
 @pytest.mark.parametrize(
     ("rows", "said"),
-    [
-        ("", "lacks the table"),
-        ("| a | b | c | d |\n", ""),
-        ("| a | b |  | d |\n", "a cell is empty in the row of 'a'"),
-    ],
+    [("", "lacks the table"), ("| a | b | c | d |\n", ""), ("| a | b |  | d |\n", "a cell is empty in the row of 'a'")],
 )
 def test_a_page_without_its_table_is_told_in_one_line(rows: str, said: str) -> None:
     head = f"| {' | '.join(COLUMNS)} |\n|---|---|---|---|\n"

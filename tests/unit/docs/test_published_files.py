@@ -112,9 +112,7 @@ def test_what_the_claims_say_wrongly_is_named(tmp_path: Path, change: tuple[str,
     assert said in claims(tmp_path, text.replace(*change))
 
 
-def test_uncounted_steps_and_steps_out_of_proportion_that_the_figures_do_not_have_are_all_named(
-    tmp_path: Path,
-) -> None:
+def test_uncounted_steps_and_steps_out_of_proportion_that_the_figures_do_not_have_are_all_named(tmp_path: Path) -> None:
     wrong = """
 [[uncounted]]
 kind = "circle"

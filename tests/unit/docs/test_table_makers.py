@@ -26,11 +26,7 @@ from tests.build import aging_runs, run_builder, study_runs
 
 WORDS = {"kernel": "k", "qemu": "q", "image": "i", "corpus_sha256": "c"}
 QEMU = "QEMU emulator version 7.2.22"
-POINTS = (
-    ("replay", "fullness", 0.5),
-    ("then/scan", "slowdown", 1.5),
-    ("aged/map", "layout_score", 0.9),
-)
+POINTS = (("replay", "fullness", 0.5), ("then/scan", "slowdown", 1.5), ("aged/map", "layout_score", 0.9))
 SLOWDOWNS = {"ext4": 1.4, "xfs": 1.1}
 
 
@@ -247,10 +243,7 @@ def test_a_finding_is_ratios_with_intervals_and_verdicts(tmp_path: Path, monkeyp
     run_ = run_builder.begin(tmp_path, run_builder.cells(["ext4", "xfs"], (1, 2, 3, 4, 5)), provenance=WORDS)
     for number in range(10):
         aged = (2 if number < 5 else 1) + number % 5 / 100
-        rows = [
-            run_builder.sample("aged/read", aged),
-            run_builder.sample("control/read", 1 + number % 5 / 100),
-        ]
+        rows = [run_builder.sample("aged/read", aged), run_builder.sample("control/read", 1 + number % 5 / 100)]
         run_builder.end(run_, number, rows)
     figures = tmp_path / "findings.toml"
     monkeypatch.setattr(findings, "FIGURES", figures)

@@ -61,8 +61,7 @@ def made(monkeypatch: pytest.MonkeyPatch, text: str, files: dict[Path, bytes] | 
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{}, {"stale": True, "cells": "", "text": ""}, {"seconds": 214, "samples": ("1fa2c09d", "00000000")}],
+    "fields", [{}, {"stale": True, "cells": "", "text": ""}, {"seconds": 214, "samples": ("1fa2c09d", "00000000")}]
 )
 def test_a_block_is_read_as_it_was_written(page: Path, fields: dict[str, object]) -> None:
     there = written(page, **fields)
@@ -336,9 +335,7 @@ def test_the_text_is_of_the_code_and_the_data_that_it_is_made_by(
     assert [one != other for one, other in zip(before, after, strict=True)] == [of_runs, of_others]
 
 
-def test_cells_are_what_the_run_is_asked_for_and_what_its_guests_are_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_cells_are_what_the_run_is_asked_for_and_what_its_guests_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def cells(**words: str) -> str:
         return proof.cells(table(runs=[{"name": "aging-ext4", **words}]))
 

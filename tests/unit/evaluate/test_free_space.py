@@ -18,14 +18,7 @@ import pytest
 
 from agelab.base.errors import InputError
 from agelab.evaluate.layout import freespace
-from agelab.evaluate.layout.freespace.runs import (
-    Run,
-    clear_bits,
-    join_runs,
-    overlap_bytes,
-    subtract,
-    total_bytes,
-)
+from agelab.evaluate.layout.freespace.runs import Run, clear_bits, join_runs, overlap_bytes, subtract, total_bytes
 from agelab.evaluate.layout.measures import FREE_METRICS, free_space_measures
 from agelab.evaluate.layout.model import FreeSpace
 from agelab.scenario.filesystem import Filesystem, FreeSpaceTool

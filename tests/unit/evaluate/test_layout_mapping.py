@@ -17,11 +17,7 @@ def mapping(lines: str, top: str = "9:0") -> Mapping:
 
 def test_raid0_takes_turns() -> None:
     found = mapping("md 9:0 raid0 65536 2 0:254:0 8:254:1\n")
-    assert found.follow(60 * KIB, 72 * KIB) == [
-        (0, 60 * KIB, 4 * KIB),
-        (1, 8 * 512, 64 * KIB),
-        (0, 64 * KIB, 4 * KIB),
-    ]
+    assert found.follow(60 * KIB, 72 * KIB) == [(0, 60 * KIB, 4 * KIB), (1, 8 * 512, 64 * KIB), (0, 64 * KIB, 4 * KIB)]
 
 
 def test_raid1_stands_for_its_first_member() -> None:
@@ -61,14 +57,7 @@ def test_what_the_kernel_does_not_tell_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "md 9:0 raid0",
-        "dm 9:0 0 x linear 254:0 0",
-        "dm 9:0 0 8 striped 2 128 254:0",
-        "what 1",
-        "member x 254:0",
-    ],
+    "line", ["md 9:0 raid0", "dm 9:0 0 x linear 254:0 0", "dm 9:0 0 8 striped 2 128 254:0", "what 1", "member x 254:0"]
 )
 def test_a_line_that_is_none_is_told_with_its_number(line: str) -> None:
     with pytest.raises(AgelabError, match="mapping of the disk, line 5: not as expected"):

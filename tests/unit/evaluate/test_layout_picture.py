@@ -122,8 +122,7 @@ def test_a_map_with_everything_everywhere_stays_small() -> None:
 
 def test_a_hostile_title_stays_text() -> None:
     document = picture.draw_disks(
-        HOSTILE,
-        [picture.MappedDisk(HOSTILE, 1 << 20, None, None), picture.MappedDisk("", 1 << 20, None, None)],
+        HOSTILE, [picture.MappedDisk(HOSTILE, 1 << 20, None, None), picture.MappedDisk("", 1 << 20, None, None)]
     )
     root = ElementTree.fromstring(document.encode())
     assert root.find(f"{SVG}title") is not None

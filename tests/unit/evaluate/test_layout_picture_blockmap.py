@@ -4,14 +4,7 @@ import random
 
 import pytest
 
-from agelab.evaluate.layout.blockmap import (
-    LONG_RUN_BYTES,
-    RANKS,
-    BlockKind,
-    BlockMap,
-    build_block_map,
-    file_runs,
-)
+from agelab.evaluate.layout.blockmap import LONG_RUN_BYTES, RANKS, BlockKind, BlockMap, build_block_map, file_runs
 from agelab.evaluate.layout.model import NOT_ALIGNED, Extent, ExtentMap, FileMap, FreeSpace
 
 BLOCK = 4096
@@ -116,10 +109,7 @@ def test_flags_say_whether_a_place_is_known_and_the_files_own(
 def test_a_byte_counts_once_however_many_claim_it() -> None:
     shared = extent(3, 2, 0x2000)
     files = extent_map(
-        file(1, shared),
-        file(2, extent(8, 1), shared),
-        file(3, extent(12, 1), links=2),
-        file(3, extent(12, 1), links=2),
+        file(1, shared), file(2, extent(8, 1), shared), file(3, extent(12, 1), links=2), file(3, extent(12, 1), links=2)
     )
     found = build_block_map(16 * BLOCK, BLOCK, files, None)
     assert found.totals() == {

@@ -59,11 +59,7 @@ def test_files_by_turns_are_as_fragmented_as_can_be() -> None:
 @pytest.mark.parametrize(
     ("runs", "extents", "share"),
     [
-        (
-            [(0, 1000, 32768), (32768, 33768, 32768)],
-            1,
-            1,
-        ),  # as ext4 has a large file: none is longer than 128 MiB
+        ([(0, 1000, 32768), (32768, 33768, 32768)], 1, 1),  # as ext4 has a large file: none is longer than 128 MiB
         ([(0, 10, 1), (5, 15, 1)], 1, 1),  # the hole has its place on the disk
         ([(0, 10, 1), (5, 11, 1)], 1, 1),  # the hole has none
         ([(0, 10, 1), (1, 0, 9, UNWRITTEN | UNKNOWN), (10, 11, 1)], 1, 1),  # reserved, without a place

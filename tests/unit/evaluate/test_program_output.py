@@ -162,10 +162,7 @@ def test_a_job_on_no_disk_has_no_numbers() -> None:
 def test_a_failed_job_takes_none_of_the_others_away() -> None:
     failed, *others = fio(error=28)
     assert failed.value is None and failed.not_measured == "fio's job copy ended with error 28"
-    document = {
-        "global options": {"rw": "randwrite"},
-        "jobs": [{"jobname": "a", "error": 28, "job options": {}}],
-    }
+    document = {"global options": {"rw": "randwrite"}, "jobs": [{"jobname": "a", "error": 28, "job options": {}}]}
     assert "a:fio_write_bandwidth" in values("fio", json.dumps(document))
     assert {reading.part for reading in others} == {"copy-2"} and others[0].value == 10
 

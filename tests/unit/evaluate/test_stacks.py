@@ -68,9 +68,7 @@ def test_a_later_step_has_the_symbols_of_an_earlier_one_until_there_are_others()
     sample = made.sampled(5, [made.READ])
     moved = made.KALLSYMS.replace("ksys_read", "vfs_read")
     log = made.log(
-        made.step(sample),
-        made.step(sample, repetition=2, symbols=None),
-        made.step(sample, name="x", symbols=moved),
+        made.step(sample), made.step(sample, repetition=2, symbols=None), made.step(sample, name="x", symbols=moved)
     )
     assert [[*one.stacks.stacks] for one in fold(log)] == [[("cp", "ksys_read")]] * 2 + [[("cp", "vfs_read")]]
 
@@ -80,9 +78,7 @@ def test_a_step_that_never_ended_is_left_out() -> None:
     assert [one.section.step for one in fold(log)] == ["copy"]
 
 
-def test_more_different_stacks_than_there_is_room_for_are_counted_as_lost(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_more_different_stacks_than_there_is_room_for_are_counted_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(folded, "MAX_STACKS", 2)
     records = b"".join(made.sampled(5, [made.READ + n]) for n in (0, 1, 2, 0))
     [found] = fold(made.log(made.step(records)))

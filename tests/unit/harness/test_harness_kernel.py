@@ -49,9 +49,7 @@ def test_trouble_is_told_in_the_kernels_own_words(log: tuple[socket.socket, Kern
     kernel.check()  # and once
 
 
-def test_what_a_program_writes_into_the_kernels_log_is_not_the_kernels_word(
-    log: tuple[socket.socket, Kernel],
-) -> None:
+def test_what_a_program_writes_into_the_kernels_log_is_not_the_kernels_word(log: tuple[socket.socket, Kernel]) -> None:
     says, kernel = log
     says.send(f"12,341,1,-;{ERROR}\n".encode())  # facility 1, level 4
     kernel.check()

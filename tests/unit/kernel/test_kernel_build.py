@@ -66,9 +66,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Make:
     monkeypatch.setattr(Workshop, "run", lambda shop, argv: fake.run(shop, argv))
     monkeypatch.setattr(buildroot, "unpacked_root", lambda toolchain, store: toolchain.directory)
     monkeypatch.setattr(
-        build_inputs,
-        "toolchain",
-        lambda store, progress: store.obtain("buildroot", {}, lambda directory: None),
+        build_inputs, "toolchain", lambda store, progress: store.obtain("buildroot", {}, lambda directory: None)
     )
     return fake
 

@@ -232,10 +232,7 @@ def tree(directory: Path, *paths: str) -> Path:
     "packages",
     [
         [("boot/vmlinuz-7", "boot/config-7", "lib/modules/7/modules.builtin")],
-        [
-            ("usr/lib/modules/7/vmlinuz",),
-            ("usr/lib/modules/7/config", "usr/lib/modules/7/modules.builtin"),
-        ],
+        [("usr/lib/modules/7/vmlinuz",), ("usr/lib/modules/7/config", "usr/lib/modules/7/modules.builtin")],
     ],
     ids=["one", "parts"],
 )
@@ -258,11 +255,7 @@ def test_packages_without_a_kernel_are_one_clear_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text, found",
-    [
-        ("", []),
-        ("a", [("a", "")]),
-        ("a:any (= 1.2-3~x) | b, c++ (>= 2)", [("a", "1.2-3~x"), ("c++", "")]),
-    ],
+    [("", []), ("a", [("a", "")]), ("a:any (= 1.2-3~x) | b, c++ (>= 2)", [("a", "1.2-3~x"), ("c++", "")])],
 )
 def test_a_depends_field_is_the_first_of_its_alternatives(text: str, found: list[tuple[str, str]]) -> None:
     assert [(one.name, one.version) for one in debian.dependencies(text)] == found

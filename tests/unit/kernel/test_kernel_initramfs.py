@@ -10,11 +10,7 @@ from agelab.kernel.elf import ModuleInfo
 from agelab.kernel.initramfs import Entry
 from agelab.kernel.modules import MissingModule, Modules
 
-ENTRIES = [
-    Entry.program("init", b"#!/bin/sh\n"),
-    Entry("etc/deep/file", b"content"),
-    Entry.directory("proc"),
-]
+ENTRIES = [Entry.program("init", b"#!/bin/sh\n"), Entry("etc/deep/file", b"content"), Entry.directory("proc")]
 
 
 def test_order_of_entries_does_not_matter_and_archives_are_whole_blocks() -> None:

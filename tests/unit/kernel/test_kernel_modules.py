@@ -91,10 +91,7 @@ def names(*modules: str) -> list[str]:
 @pytest.mark.parametrize(
     ("modules", "inserted"),
     [
-        (
-            ("btrfs", "xor"),
-            ["crc32c_generic", "crc32c_intel", "sha256_fast", "xor", "libcrc32c", "btrfs"],
-        ),
+        (("btrfs", "xor"), ["crc32c_generic", "crc32c_intel", "sha256_fast", "xor", "libcrc32c", "btrfs"]),
         (("ext2",), []),
         (("crc32c-generic",), ["crc32c_generic"]),
         (("ring",), ["ring2", "ring"]),

@@ -70,10 +70,7 @@ def test_a_recipe_of_ones_own_takes_what_lies_beside_it(tmp_path: Path) -> None:
     built = recipes.parse(f"recipe:{tmp_path / 'mine.toml'}")
     assert [path.name for path in built.patches] == ["a.patch", "b.patch", "c.diff"]
     (tmp_path / "queue" / "series").write_text("# first\nc.diff -p1\n\nb.patch # why\n")
-    assert [path.name for path in recipes.parse(f"recipe:{tmp_path / 'mine.toml'}").patches] == [
-        "c.diff",
-        "b.patch",
-    ]
+    assert [path.name for path in recipes.parse(f"recipe:{tmp_path / 'mine.toml'}").patches] == ["c.diff", "b.patch"]
 
 
 def test_options_follow_a_spec(tmp_path: Path) -> None:

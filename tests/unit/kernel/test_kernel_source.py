@@ -71,11 +71,7 @@ def test_a_commit_is_a_source_and_the_users_tree_stays_as_it_is(tree: Path, stor
     git(tree, "commit", "-qam", "second")
     before = {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.is_file()}
     found = of(tree, store, "HEAD~1")
-    assert (found.version, found.commit, found.tree) == (
-        "6.1.7-rc1",
-        first,
-        git(tree, "rev-parse", "HEAD~1^{tree}"),
-    )
+    assert (found.version, found.commit, found.tree) == ("6.1.7-rc1", first, git(tree, "rev-parse", "HEAD~1^{tree}"))
     found.check_out()
     assert (found.work_tree / "fs/inode.c").read_text() == FILES["fs/inode.c"]
     assert {path: path.stat().st_mtime_ns for path in tree.rglob("*") if path.is_file()} == before

@@ -16,10 +16,7 @@ from agelab.machine.disk import DriveSpec, parse, parse_list
         (" file:/a/b.img ", DriveSpec("file", "/a/b.img", "none", "native")),
         ("file:/a?cache=writeback", DriveSpec("file", "/a", "writeback", "threads")),
         ("file:/a?aio=io_uring&cache=directsync", DriveSpec("file", "/a", "directsync", "io_uring")),
-        (
-            "block:/dev/disk/by-id/usb-A_B-0:0",
-            DriveSpec("block", "/dev/disk/by-id/usb-A_B-0:0", "none", "native"),
-        ),
+        ("block:/dev/disk/by-id/usb-A_B-0:0", DriveSpec("block", "/dev/disk/by-id/usb-A_B-0:0", "none", "native")),
         ("block:/home/me/my-disk", DriveSpec("block", "/home/me/my-disk", "none", "native")),
         ("block:/dev/sdb1?aio=threads", DriveSpec("block", "/dev/sdb1", "none", "threads")),
         ("pci:0000:01:00.0", DriveSpec("pci", "0000:01:00.0")),

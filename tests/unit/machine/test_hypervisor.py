@@ -222,10 +222,7 @@ def test_the_end_of_an_earlier_domain_of_the_same_name_is_not_this_ones(detail: 
 
 def test_libvirts_uuid_stands_behind_the_name() -> None:
     xml = "<domain>\n  <name>agelab-a</name>\n  <memory>1</memory>\n</domain>\n"
-    assert module.identified(xml, "u").splitlines()[1:3] == [
-        "  <name>agelab-a</name>",
-        "  <uuid>u</uuid>",
-    ]
+    assert module.identified(xml, "u").splitlines()[1:3] == ["  <name>agelab-a</name>", "  <uuid>u</uuid>"]
 
 
 @pytest.mark.parametrize(

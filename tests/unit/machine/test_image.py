@@ -128,11 +128,7 @@ def test_what_the_kernel_says_of_a_broken_one_is_no_part_of_an_images_identity(s
 
 
 UFS = filesystem("ufs", "ufs").model_copy(
-    update={
-        "kernel_config": ("UFS_FS_WRITE",),
-        "tools": ("make", "check"),
-        "modules_why": "Debian's only reads",
-    }
+    update={"kernel_config": ("UFS_FS_WRITE",), "tools": ("make", "check"), "modules_why": "Debian's only reads"}
 )
 
 
@@ -179,10 +175,7 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
     (tmp_path / "root").write_bytes(b"changed")
     (tmp_path / "proof.json").write_text("[]")
     description = assemble.Description(
-        kernel=assemble.ImageKernel(release="6.1", version="1", key="k"),
-        root="0" * 64,
-        template="t",
-        packages=(),
+        kernel=assemble.ImageKernel(release="6.1", version="1", key="k"), root="0" * 64, template="t", packages=()
     )
     assembly = assemble.Assembly(
         target=tmp_path, files={"root.squashfs": tmp_path / "root"}, description=description, unsupported=()
@@ -193,11 +186,7 @@ def test_a_root_that_changed_while_it_was_proved_is_refused(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "build",
-    [
-        lambda work: packer.build(work, work / PACKER, work / QEMU, {}),
-        lambda work: roots._mmdebstrap([], work),
-    ],
+    "build", [lambda work: packer.build(work, work / PACKER, work / QEMU, {}), lambda work: roots._mmdebstrap([], work)]
 )
 def test_a_builder_that_finds_no_room_is_told_in_a_line(
     build: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

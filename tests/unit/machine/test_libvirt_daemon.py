@@ -108,9 +108,7 @@ def test_a_daemon_sees_later_mounts_and_lets_go_of_them(
 
 
 @pytest.mark.parametrize(
-    ("propagation", "apart"),
-    [("private", process.MOUNTS_APART), ("shared", PRIVATE)],
-    ids=["private", "sealed off"],
+    ("propagation", "apart"), [("private", process.MOUNTS_APART), ("shared", PRIVATE)], ids=["private", "sealed off"]
 )
 def test_a_daemon_that_sees_other_mounts_is_named_with_what_to_do(
     tmp_path: Path, propagation: str, apart: tuple[str, ...]

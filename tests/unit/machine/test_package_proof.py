@@ -91,12 +91,7 @@ def prove(tmp_path: Path, programs: dict[str, list[str]]) -> "subprocess.Complet
     (tmp_path / proof.FILESYSTEMS).write_text(STAND_IN)
     (tmp_path / "plan.json").write_text("the filesystems")
     (tmp_path / proof.PACKAGES_PLAN).write_text(json.dumps({"packages": ["coreutils"], "programs": programs}))
-    argv = [
-        sys.executable,
-        str(tmp_path / "prove.py"),
-        str(tmp_path / "plan.json"),
-        str(tmp_path / "proof.json"),
-    ]
+    argv = [sys.executable, str(tmp_path / "prove.py"), str(tmp_path / "plan.json"), str(tmp_path / "proof.json")]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 

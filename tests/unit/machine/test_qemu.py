@@ -118,9 +118,7 @@ def test_another_qemu_is_refused() -> None:
     assert said.startswith("accel-tcg-x86_64.so does not call icount_handle_deadline, icount_prepare_for_run")
 
 
-def test_a_library_that_the_packages_lack_is_named_and_so_is_a_place_where_nothing_may_run(
-    tmp_path: Path,
-) -> None:
+def test_a_library_that_the_packages_lack_is_named_and_so_is_a_place_where_nothing_may_run(tmp_path: Path) -> None:
     usr, outside = tmp_path / "usr", tmp_path / "outside"
     usr.mkdir()
     linker = usr / "ld.so"

@@ -73,10 +73,7 @@ def test_of_several_kernels_all_cells_are_in_one_order(tmp_path: Path, monkeypat
 
 def test_one_at_a_time_they_keep_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     earlier(tmp_path)
-    assert started([begun(tmp_path, 0, jobs=1)], monkeypatch) == (
-        [0, 1, 2, 3],
-        ["ext4 0", "jfs 1", "zfs 2", "xfs 3"],
-    )
+    assert started([begun(tmp_path, 0, jobs=1)], monkeypatch) == ([0, 1, 2, 3], ["ext4 0", "jfs 1", "zfs 2", "xfs 3"])
 
 
 def test_cells_begin_on_hosts_that_come_while_others_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,6 @@ def test_it_stops_where_a_line_of_one_file_has_the_text_and_only_once(
     stand_in: Path, text: str, nanoseconds: int, said: str
 ) -> None:
     words = ["1on 7 b", "1 BUG: a", "2BUG: a", "1ab, BUG: aab"]
-    environment = {
-        "LD_PRELOAD": str(stand_in / "stop.so"),
-        "AGELAB_STOP": Stop(text, nanoseconds, stand_in).words,
-    }
+    environment = {"LD_PRELOAD": str(stand_in / "stop.so"), "AGELAB_STOP": Stop(text, nanoseconds, stand_in).words}
     done = subprocess.run([str(stand_in / "qemu"), *words], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == said

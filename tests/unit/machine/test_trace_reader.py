@@ -230,8 +230,4 @@ def test_more_requests_or_devices_than_are_taken_end_the_reading(monkeypatch: py
 
 
 def test_a_request_knows_whether_it_is_forced() -> None:
-    assert [BlockRequest(0, "a", "write", 0, 0, flags).forced for flags in ("WFS", "FWS", "FWFS")] == [
-        1,
-        0,
-        1,
-    ]
+    assert [BlockRequest(0, "a", "write", 0, 0, flags).forced for flags in ("WFS", "FWS", "FWFS")] == [1, 0, 1]

@@ -103,13 +103,7 @@ def test_no_color_leaves_the_movement_and_takes_the_colours(tmp_path: Path) -> N
 @pytest.mark.parametrize(("more", "obeyed"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
 def test_tables_and_titles_are_plain_where_that_is_wanted(tmp_path: Path, more: dict[str, str], obeyed: bool) -> None:
     make(tmp_path, "tum-2005", printed("tum-2005"))
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from agelab.cli import main; sys.exit(main())",
-        "replicate",
-        "latest",
-    ]
+    command = [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())", "replicate", "latest"]
     text = on_a_terminal(command, AGELAB_HOME=str(tmp_path), **more)
     [head] = [line for line in text.split("\n") if "filesystem" in line and "rank" in line]
     assert ("\x1b[1m" in head) is obeyed and ("\x1b" in text) is obeyed

@@ -272,8 +272,7 @@ def test_slowed_down_most_is_not_slowest(tmp_path: Path) -> None:
     said = answer(tmp_path, {"btrfs": 1.6, "ext4": 1.4, "xfs": 1.4, "jfs": 1.4}, seeds=FIVE)
     assert said.named == "btrfs, in reading every file"
     assert re.fullmatch(
-        r"Aged, jfs is slowest in absolute time \(16\.\d+ s\), ext4 quickest \(\d+\.\d+ s\)\.",
-        said.because[1],
+        r"Aged, jfs is slowest in absolute time \(16\.\d+ s\), ext4 quickest \(\d+\.\d+ s\)\.", said.because[1]
     )
 
 

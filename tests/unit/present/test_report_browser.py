@@ -174,10 +174,7 @@ def test_block_maps_have_the_colours_and_the_width_of_the_page(browser: Browser,
 
 def test_the_first_three_sections_are_printed_and_the_page_says_so(browser: Browser, report: Path) -> None:
     page = opened(browser, report).page
-    sections, note = (
-        page.locator("article > section:not(.answer)"),
-        page.get_by_text("Printed: the first 3 of"),
-    )
+    sections, note = (page.locator("article > section:not(.answer)"), page.get_by_text("Printed: the first 3 of"))
     assert sections.count() > 3 and not note.is_visible()
     page.emulate_media(media="print")
     assert [section.is_visible() for section in sections.all()][:4] == [True, True, True, False]

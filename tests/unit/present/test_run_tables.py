@@ -61,15 +61,10 @@ def test_cells_of_a_run_that_is_going_on_are_running_or_wait(
 
 
 @pytest.mark.parametrize(
-    ("clock", "accelerator", "emulated"),
-    [("wall", "tcg", True), ("wall", "kvm", False), ("virtual", "tcg", False)],
+    ("clock", "accelerator", "emulated"), [("wall", "tcg", True), ("wall", "kvm", False), ("virtual", "tcg", False)]
 )
 def test_a_wall_clock_without_kvm_is_called_emulated_wherever_it_is_shown(
-    run: RunDirectory,
-    capsys: pytest.CaptureFixture[str],
-    clock: str,
-    accelerator: str,
-    emulated: bool,
+    run: RunDirectory, capsys: pytest.CaptureFixture[str], clock: str, accelerator: str, emulated: bool
 ) -> None:
     run_builder.end(run, digest=None)
     plan = run.plan()

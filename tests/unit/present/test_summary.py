@@ -152,9 +152,7 @@ def test_bars_begin_at_zero_and_curves_go_from_the_lowest_to_the_highest() -> No
     assert sparkline.row([3, 3, 3], "utf-8") == "▁▁▁" and sparkline.row([None], "utf-8") == ""
 
 
-def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_table_that_is_too_wide_comes_in_parts_and_loses_no_figure(capsys: pytest.CaptureFixture[str]) -> None:
     heads = [Column(" step"), *(Column(f"column {at}", "right") for at in range(12))]
     rows = [(" copy", *(f"{at}.123456" for at in range(12)))]
     print_blocks([Table(heads, rows)], Console(width=80, color_system=None))

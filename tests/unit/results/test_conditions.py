@@ -79,11 +79,7 @@ CELLS: Mapping[str, Mapping[str, Any]] = {
     "drives": {"drives": ("model:other",)},
     "corpus_seeds": {"corpus_seed": 2},
 }
-WORDS: Mapping[str, dict[str, Any]] = {
-    "options": {"fail": "1@copy"},
-    "effort": {"boot": "full"},
-    "jobs": {"jobs": 2},
-}
+WORDS: Mapping[str, dict[str, Any]] = {"options": {"fail": "1@copy"}, "effort": {"boot": "full"}, "jobs": {"jobs": 2}}
 WALL = ("processor", "host", "jobs")
 """Names that mean something in the wall clock alone."""
 
@@ -94,12 +90,7 @@ def made(home: Path, name: str = "", *, seeds: tuple[int, ...] = (1, 2), wall: b
     seeds = tuple(seed + 2 for seed in seeds) if name == "run_seeds" else seeds
     cells = run_builder.cells(variants, seeds)
     cells = tuple(cell.model_copy(update=dict(CELLS.get(name, {}))) for cell in cells)
-    provenance: dict[str, Any] = {
-        "corpus_sha256": "a" * 64,
-        "scenario": "b" * 64,
-        "qemu": "7.2",
-        "host": "here",
-    }
+    provenance: dict[str, Any] = {"corpus_sha256": "a" * 64, "scenario": "b" * 64, "qemu": "7.2", "host": "here"}
     if name in Conditions.model_fields.keys() - CELLS.keys() - WORDS.keys() - {"cells", "run_seeds"}:
         provenance[HASHED.get(name, name)] = "c" * 64
     release = "6.12.1" if name == "kernel" else "6.1.2"
@@ -229,9 +220,7 @@ def test_a_change_of_harness_and_qemu_is_nowhere_the_kernel_s(
     assert page.count("5 run seeds") and "10 run seeds" not in page
 
 
-def test_runs_are_gathered_with_the_first_that_they_fit_and_what_keeps_them_apart_is_said_once(
-    tmp_path: Path,
-) -> None:
+def test_runs_are_gathered_with_the_first_that_they_fit_and_what_keeps_them_apart_is_said_once(tmp_path: Path) -> None:
     runs = [load(made(tmp_path, name)) for name in ("", "harness", "run_seeds", "qemu", "harness")]
     varies = {"run_seeds", "cells"}
     groups = grouped(runs, varies)

@@ -197,10 +197,7 @@ def test_a_flipped_bit_in_a_run_is_named(run: RunDirectory, name: str) -> None:
         try:
             run_lookup.find(run.path.parent, "latest")
         except InputError as error:
-            assert run.name in str(error) and (name in str(error) or "has no cell" in str(error)), (
-                bit,
-                error,
-            )
+            assert run.name in str(error) and (name in str(error) or "has no cell" in str(error)), (bit, error)
         else:
             # Of a packed map the header has bits that say nothing, of the last sample of a cell without an end the
             # newline: the line is cut short.

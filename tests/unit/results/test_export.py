@@ -67,11 +67,7 @@ def test_csv_and_json_lines_have_every_sample_and_every_cell(home: Path, cli: Cl
     assert [tuple(one) for one in objects] == [table.COLUMNS] * len(rows)
     assert [one["variant"] for one in objects] == ["ext4"] * 3 + ["jfs", "reiser4"] + ["xfs"] * 3
     assert [one["value"] for one in objects[:3]] == [61.0, 62.5, None]
-    assert (objects[2]["not_measured"], rows[2]["value"], rows[0]["drives"]) == (
-        "no arm",
-        "",
-        "model:a+model:b",
-    )
+    assert (objects[2]["not_measured"], rows[2]["value"], rows[0]["drives"]) == ("no arm", "", "model:a+model:b")
     assert (objects[3]["reason"], objects[3]["step"], objects[-1]["status"]) == (
         escape_controls(HOSTILE),
         None,
@@ -87,12 +83,7 @@ def test_a_ci_system_sees_each_cell(home: Path, tmp_path: Path, cli: Cli) -> Non
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
         "tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "5.000",
     }  # fmt: skip
-    assert [[child.tag for child in case] for case in suite] == [
-        ["system-out"],
-        ["failure"],
-        ["skipped"],
-        ["error"],
-    ]
+    assert [[child.tag for child in case] for case in suite] == [["system-out"], ["failure"], ["skipped"], ["error"]]
     assert suite[1][0].get("type") == "panicked" and "<script>" in (suite[1][0].text or "")
 
 
@@ -169,10 +160,7 @@ def test_a_file_for_programs_is_whole_or_what_it_was(home: Path, cli: Cli, form:
     link = home / "link"
     link.symlink_to(path)
     several(home)
-    for words, why in (
-        (["-o", str(link)], "it is a link"),
-        ([], f"{form} is a binary format: name a file for it"),
-    ):
+    for words, why in ((["-o", str(link)], "it is a link"), ([], f"{form} is a binary format: name a file for it")):
         assert why in cli.err("export", "--format", form, *words)
     assert path.read_text() == "before" and link.is_symlink()
 

@@ -177,15 +177,10 @@ def test_a_named_repetition_is_that_one_in_every_verb(home: Path, cli: Cli, monk
     name, later = copied(home), copied(home, "6.12.1")
     asked = ("--metric", "copy:1:elapsed")
     rows = json_of(cli, "sweep", name, later, *asked)["rows"]
-    assert {(row["variant"], row["repetition"], row["median"]) for row in rows} == {
-        ("ext4", 1, 1.0),
-        ("xfs", 1, 2.0),
-    }
+    assert {(row["variant"], row["repetition"], row["median"]) for row in rows} == {("ext4", 1, 1.0), ("xfs", 1, 2.0)}
     assert "copy 1/3, elapsed, s" in cli.out("sweep", name, later, *asked)
     said = decide(
-        parse_question("best:copy:1:elapsed"),
-        seed_groups(load(RunDirectory(home / "runs" / name))),
-        Fraction(1, 100),
+        parse_question("best:copy:1:elapsed"), seed_groups(load(RunDirectory(home / "runs" / name))), Fraction(1, 100)
     ).said
     assert said.startswith("best is ext4")
     assert bisected(home, monkeypatch, Measure("copy", 1, "elapsed"), name) == [1.0]

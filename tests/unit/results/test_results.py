@@ -72,12 +72,7 @@ def test_comparing_names_the_input_that_differs() -> None:
     one = {"seeds": {"run": 1, "corpus": 1}, "qemu": {"command": ["a", "b"]}, "drives": [1]}
     other = {"seeds": {"run": 2, "corpus": 1}, "qemu": {"command": ["a", "c"]}, "drives": [1, 2], "new": 3}
     found = [(d.place, d.left, d.right) for d in cell_diff.diff_inputs(one, other)]
-    assert found == [
-        ("drives", [1], [1, 2]),
-        ("new", None, 3),
-        ("qemu.command[1]", "b", "c"),
-        ("seeds.run", 1, 2),
-    ]
+    assert found == [("drives", [1], [1, 2]), ("new", None, 3), ("qemu.command[1]", "b", "c"), ("seeds.run", 1, 2)]
     assert list(cell_diff.diff_inputs(one, one)) == []
 
 
@@ -101,12 +96,7 @@ def finished(tmp_path: Path) -> RunDirectory:
 
 def test_a_result_has_the_documented_shape(finished: RunDirectory) -> None:
     shown = finished.as_json()
-    assert (shown["schema"], shown["run"], shown["scenario"], shown["clock"]) == (
-        1,
-        finished.name,
-        "aging",
-        "virtual",
-    )
+    assert (shown["schema"], shown["run"], shown["scenario"], shown["clock"]) == (1, finished.name, "aging", "virtual")
     first, second = shown["cells"]
     assert (first["status"], first["reason"], first["digest"], first["drives"]) == (
         "ok", None, "sha256:2", ["model:none"],

@@ -56,10 +56,7 @@ def test_a_boot_is_the_sum_of_its_parts() -> None:
         number=1,
         launch=1.0,
         ready=3.0,
-        steps=(
-            StepTime(step="read", repetition=2, seconds=2.5),
-            StepTime(step="write", repetition=2, seconds=0.5),
-        ),
+        steps=(StepTime(step="read", repetition=2, seconds=2.5), StepTime(step="write", repetition=2, seconds=0.5)),
         between=3.0,
         end=0.25,
         processor=6.5,

@@ -19,7 +19,7 @@ from agelab.runner.plan.passes import (
     RECORD_BYTES,
     RECORDS_VARIABLE,
     is_keeper,
-    is_recorded,
+    is_watched,
     recorded,
     records_bytes,
     with_keepers,
@@ -62,7 +62,7 @@ def test_what_is_printed_is_kept_beside_and_places_count_recorded_steps_alone() 
 
 def test_a_step_that_loses_its_power_is_not_recorded() -> None:
     cut = StepPlan.of(PLAIN.model_copy(update={"cut_after": (1.0, 1.0)}), 1, CORPUS)
-    assert not is_recorded(cut)
+    assert not is_watched(cut)
     assert recorded(replace(phase(PLAIN), steps=(cut,))).steps == (cut,)
 
 

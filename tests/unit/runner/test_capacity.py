@@ -121,15 +121,10 @@ def test_in_the_wall_clock_auto_lets_no_cell_disturb_another(tmp_path: Path, mon
     assert (jobs, why) == (1, "1 at a time: in the wall clock cells disturb each other")
 
 
-def test_disks_lie_in_memory_where_half_of_it_holds_them_and_their_guests(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_disks_lie_in_memory_where_half_of_it_holds_them_and_their_guests(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = needed("quick", "quick")  # 1.32 GB each
     with_host(monkeypatch, memory=2.7e9)
-    assert wanted.fit_in_memory(1, "virtual") == (
-        True,
-        "disks in memory: up to 1.3 GB with the guests, of 2.7 GB",
-    )
+    assert wanted.fit_in_memory(1, "virtual") == (True, "disks in memory: up to 1.3 GB with the guests, of 2.7 GB")
     assert wanted.fit_in_memory(2, "virtual") == (
         False,
         "disks in files: in memory they would take up to 2.6 GB with the guests, of 2.7 GB",

@@ -193,11 +193,7 @@ def test_what_the_host_did_only_interrupts(ending: Ending) -> None:
 
 
 def _runner(
-    tmp_path: Path,
-    image: object,
-    guest: Callable[..., GuestLauncher] = GuestLauncher,
-    *,
-    measure: bool = True,
+    tmp_path: Path, image: object, guest: Callable[..., GuestLauncher] = GuestLauncher, *, measure: bool = True
 ) -> CellRunner:
     run = RunDirectory.create(tmp_path, "aging")
     machine = guest(run.cell_directory(0), spec(), CORPUS, run_guests(image, tmp_path), None, {})
@@ -263,12 +259,7 @@ def test_a_forged_reboot_does_not_boot_for_ever(tmp_path: Path) -> None:
     ],
 )
 def test_a_cell_goes_on_after_a_failure_with_what_does_not_depend_on_it(
-    failing: str,
-    phases: list[str],
-    mapped: list[str],
-    guests: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    failing: str, phases: list[str], mapped: list[str], guests: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Side by side with others or not: what runs, and the order of what is measured, is the same."""
     started: list[Boot] = []
@@ -333,9 +324,7 @@ def test_a_boot_with_fewer_forks_than_planned_has_a_domain_of_its_own(
     assert launcher._domain_xml(planned) != launcher._domain_xml(started)
 
 
-def test_guests_of_a_cell_that_run_side_by_side_share_no_name_and_no_file_that_is_removed(
-    tmp_path: Path,
-) -> None:
+def test_guests_of_a_cell_that_run_side_by_side_share_no_name_and_no_file_that_is_removed(tmp_path: Path) -> None:
     image = SimpleNamespace(root=tmp_path, boot_image=tmp_path)
     launcher = GuestLauncher(tmp_path, spec(), CORPUS, run_guests(image, tmp_path), None, {})
     boots = CellBoots(launcher, CellGoals())
@@ -412,10 +401,7 @@ def test_a_disk_too_small_for_the_filesystem_makes_the_cell_unsupported(tmp_path
     runner = _runner(tmp_path, _image())
     small = replace(runner.launcher, spec=replace(runner.launcher.spec, shrink=1000))
     end = replace(runner, launcher=small).carry_out()
-    assert (end.status, end.reason) == (
-        Status.UNSUPPORTED,
-        "reiserfs needs 40 MiB of disk, reiserfs has 8 MiB",
-    )
+    assert (end.status, end.reason) == (Status.UNSUPPORTED, "reiserfs needs 40 MiB of disk, reiserfs has 8 MiB")
 
 
 @pytest.mark.parametrize(

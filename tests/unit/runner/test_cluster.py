@@ -64,10 +64,7 @@ def scheduler_process(place: Path) -> Iterator[str]:
     """Start Dask's scheduler on the loopback, in a process of its own as a user's is; yield its address."""
     log = place / "scheduler.log"
     words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    with (
-        log.open("wb") as file,
-        subprocess.Popen([DASK, "scheduler", *words], stdout=file, stderr=file) as child,
-    ):
+    with log.open("wb") as file, subprocess.Popen([DASK, "scheduler", *words], stdout=file, stderr=file) as child:
         try:
             said = re.compile(r"Scheduler at: *(tcp://[0-9.:]+)")
             until(lambda: said.search(log.read_text()) is not None)
@@ -78,28 +75,33 @@ def scheduler_process(place: Path) -> Iterator[str]:
             child.kill()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler for all tests after which nothing but lost workers is left with it."""
+    with scheduler_process(tmp_path_factory.mktemp("scheduler")) as address:
+        yield address
+
+
 @contextmanager
-def cluster(place: Path, *behaviours: str, cells: int = CELLS) -> Iterator[DaskCells]:
-    """Start a scheduler with a worker of each behaviour, and connect to it for so many cells."""
-    with ExitStack() as stack:
-        own = stack.enter_context(scheduler_process(place))
+def cluster(address: str, place: Path, *behaviours: str, cells: int = CELLS) -> Iterator[DaskCells]:
+    """Connect to a scheduler for so many cells, once earlier workers are gone, and start one of each behaviour."""
+    asked = plan(cells=[("ext4", "single", 1, seed) for seed in range(cells)])
+    with dask_cells.connected(address.replace("tcp://", "dask://"), asked) as connected, ExitStack() as stack:
+        until(lambda: not connected._workers())
         for number, behaviour in enumerate(behaviours):
-            stack.enter_context(worker(own, behaviour, str(number), place))
-        address = own.replace("tcp://", "dask://")
-        asked = plan(cells=[("ext4", "single", 1, seed) for seed in range(cells)])
-        connected = stack.enter_context(dask_cells.connected(address, asked))
+            stack.enter_context(worker(address, behaviour, str(number), place))
         if behaviours:
             connected._client.wait_for_workers(len(behaviours), timeout=60)
         yield connected
 
 
 def test_each_cell_comes_back_verified_from_a_worker_that_has_memory_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_cells, "SILENCE", 1.0)
     monkeypatch.setattr(dask_cells, "LOOK", 1.0)
     (tmp_path / "large").mkdir()
-    with cluster(tmp_path, "", "") as cells:
+    with cluster(shared, tmp_path, "", "") as cells:
         assert cells.slots(MEMORY) == cells.slots(MEMORY // 3) == 2  # of cells a worker has one
         found = [run(cells, number, tmp_path) for number in range(CELLS)]
         with pytest.raises(CellLost, match=r'none of 2 workers has room .*"cell=1 memory=4\.1e9"') as lost:
@@ -120,13 +122,13 @@ TOLD = {
 }
 
 
-def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(shared: str, tmp_path: Path) -> None:
     """The input that makes it another cell is named, where it is known."""
     here = {"making": {"kernel": "6.1"}, "seeds": len(TOLD) - 1, "qemu": {"version": "QEMU 7.2", "hash": "a"}}
     last = tmp_path / str(len(TOLD) - 1)
     last.mkdir()
     (last / "inputs.json").write_text(json.dumps(here))
-    with cluster(tmp_path, ",".join(TOLD), cells=len(TOLD)) as cells:
+    with cluster(shared, tmp_path, ",".join(TOLD), cells=len(TOLD)) as cells:
         for number, why in enumerate(TOLD.values()):
             with pytest.raises(CellLost, match=why) as lost:
                 run(cells, number, tmp_path)
@@ -134,8 +136,8 @@ def test_a_worker_that_sends_no_intact_cell_of_the_key_is_told_in_one_line(tmp_p
     assert not list(tmp_path.rglob("*.gz"))
 
 
-def test_the_cell_of_a_worker_that_was_killed_runs_on_another(tmp_path: Path) -> None:
-    with cluster(tmp_path, "kills-worker") as cells, ExitStack() as stack:
+def test_the_cell_of_a_worker_that_was_killed_runs_on_another(shared: str, tmp_path: Path) -> None:
+    with cluster(shared, tmp_path, "kills-worker") as cells, ExitStack() as stack:
         address = cells._client.scheduler.address
         stack.enter_context(worker(address, "", "later", tmp_path))
         found = [run(cells, number, tmp_path) for number in range(3)]
@@ -148,7 +150,7 @@ def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_noth
     """An object as the answer and as a part of it, an error, Dask's own header, the topics that are printed."""
     mark = command_here(tmp_path, monkeypatch)
     each = [f"hostile-{how}" for how in ("answer", "part", "error", "header", "topics")]
-    with cluster(tmp_path, ",".join(each), cells=len(each)) as cells:
+    with scheduler_process(tmp_path) as own, cluster(own, tmp_path, ",".join(each), cells=len(each)) as cells:
         for number, how in enumerate(each):
             with pytest.raises(CellLost) as lost:
                 run(cells, number, tmp_path)
@@ -167,12 +169,7 @@ def test_what_hostile_workers_send_runs_nothing_on_the_coordinator_and_says_noth
 )  # fmt: skip
 def test_a_worker_that_says_nonsense_of_itself_is_none(said: object) -> None:
     good = {"resources": {"cell": 2, "memory": 1e300}}
-    workers: dict[object, object] = {
-        "tcp://[": good,
-        "tcp://h:1": {"resources": said},
-        5: {},
-        "tcp://h:2": said,
-    }
+    workers: dict[object, object] = {"tcp://[": good, "tcp://h:1": {"resources": said}, 5: {}, "tcp://h:2": said}
     client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
     cells = DaskCells(client, plan())
     assert cells._workers() == [good["resources"]] and cells.slots(MEMORY) == 2
@@ -213,29 +210,33 @@ def test_no_part_of_a_message_of_the_scheduler_runs_a_command(tmp_path: Path, mo
 def test_a_cell_whose_workers_were_all_lost_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scheduler tells it by an object, which is not read."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
-    with cluster(tmp_path, "kills-worker") as cells, pytest.raises(CellLost, match="see the logs of") as lost:
+    with (
+        scheduler_process(tmp_path) as own,
+        cluster(own, tmp_path, "kills-worker") as cells,
+        pytest.raises(CellLost, match="see the logs of") as lost,
+    ):
         run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value)
 
 
-def test_without_any_worker_a_cell_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_worker_a_cell_is_given_up(shared: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_cells, "SILENCE", 1.0)
     monkeypatch.setattr(dask_cells, "LOOK", 1.0)
-    with cluster(tmp_path) as cells, pytest.raises(CellLost, match="no worker has been there"):
+    with cluster(shared, tmp_path) as cells, pytest.raises(CellLost, match="no worker has been there"):
         run(cells, 0, tmp_path)
 
 
-def test_an_agelab_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_agelab_of_another_version_is_told_in_one_line(shared: str, tmp_path: Path) -> None:
     """The worker's agelab is the real one here, and refuses the plan."""
-    with cluster(tmp_path, "real") as cells:
+    with cluster(shared, tmp_path, "real") as cells:
         cells._plan = plan(agelab="0.0.9")
         with pytest.raises(CellLost, match=r"is of agelab 0\.0\.9, this one is") as lost:
             run(cells, 0, tmp_path)
     assert "\n" not in str(lost.value)
 
 
-def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(tmp_path: Path) -> None:
-    with cluster(tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+def test_an_interrupt_ends_what_workers_run_and_who_waits_for_it(shared: str, tmp_path: Path) -> None:
+    with cluster(shared, tmp_path, "slow") as cells, ThreadPoolExecutor(2) as pool, ExitStack() as stack:
         stack.callback(cells.stop)  # however it goes: the pool waits for both
         waiting = [pool.submit(run, cells, number, tmp_path) for number in range(2)]  # one for the other
         mark = tmp_path / "mark"
@@ -294,13 +295,7 @@ def test_a_changed_byte_of_what_was_sent_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "variable", "fresh"),
-    [
-        ({}, "", False),
-        ({}, "0", False),
-        ({}, "1", True),
-        ({"fresh": True}, "", True),
-        ({"verify": 0.5}, "", True),
-    ],
+    [({}, "", False), ({}, "0", False), ({}, "1", True), ({"fresh": True}, "", True), ({"verify": 0.5}, "", True)],
 )
 def test_a_worker_answers_with_no_known_cell_where_all_run_or_some_are_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: dict[str, object], variable: str, fresh: bool
@@ -359,11 +354,7 @@ def test_what_only_this_host_can_do_is_not_sent(words: dict[str, object]) -> Non
 )
 @pytest.mark.parametrize("erase", ["", "disk-0123456789abcdef"])
 def test_a_worker_takes_no_plan_that_could_not_have_been_made(
-    tmp_path: Path,
-    words: dict[str, str],
-    erase: str,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, words: dict[str, str], erase: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agelab.runner.execute.runner.run_request", lambda *_: pytest.fail("it runs"))
     (tmp_path / "notes.tar").write_bytes(b"notes".ljust(1 << 20, b"\0"))
@@ -433,9 +424,7 @@ def test_a_worker_needs_the_directory_of_the_plan_for_the_users_own_files_alone(
             run_cell(plan(command=options.to_plan()), 1, store, Progress())
 
 
-def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_workers_agelab_takes_its_packages_from_where_the_worker_says(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {"AGELAB_HOME": "/a", "AGELAB_SNAPSHOT": "/b", "AGELAB_CACHE": "/d"}
     for name, value in {**wanted, "AGELAB_OWNER": "me"}.items():
         monkeypatch.setenv(name, value)

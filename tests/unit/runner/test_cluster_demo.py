@@ -10,10 +10,7 @@ from bench import cluster_demo
 
 def test_each_of_three_workers_has_a_store_of_its_own_and_all_share_a_cache(tmp_path: Path) -> None:
     (tmp_path / "debs").mkdir()
-    with (
-        cluster_demo.workers(3, tmp_path, tmp_path / "debs", "/shared") as cluster,
-        Client(cluster) as client,
-    ):
+    with cluster_demo.workers(3, tmp_path, tmp_path / "debs", "/shared") as cluster, Client(cluster) as client:
         client.wait_for_workers(3, timeout=60)
         found = client.run(dask_cells.own_environment).values()
         resources = [one["resources"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]

@@ -166,9 +166,7 @@ def test_what_does_not_go_together_is_refused(file: Path, words: dict[str, Any],
         asked(file, **words)
 
 
-def test_its_results_are_of_the_scale_of_its_machine_and_say_nothing_of_that_machines_study(
-    file: Path,
-) -> None:
+def test_its_results_are_of_the_scale_of_its_machine_and_say_nothing_of_that_machines_study(file: Path) -> None:
     (file.parent / "data").mkdir()
     assert asked(file, scale="quick").scale_name == "quick"
     assert asked(file, scale=None).scale_name == "paper"
@@ -199,10 +197,7 @@ def test_the_journal_tells_what_has_been_done_and_where_to_go_on(tmp_path: Path,
     assert (tmp_path / "results.log").read_text() == "Read1 ext3-journal 12.500000\n"
     with pytest.raises(InputError, match="a run has been started here"):
         opened(journal, proceed=False)
-    assert opened(journal, proceed=True) == {
-        ("ext3-journal", "Read1", 1): "ok",
-        ("ext3-journal", "Read1", 2): "failed",
-    }
+    assert opened(journal, proceed=True) == {("ext3-journal", "Read1", 1): "ok", ("ext3-journal", "Read1", 2): "failed"}
 
 
 def test_what_was_interrupted_is_run_again(tmp_path: Path, file: Path) -> None:

@@ -97,10 +97,7 @@ def test_a_modelled_drive_that_there_is_not_is_told_by_reading_the_options() -> 
 
 @pytest.mark.parametrize(
     ("files", "said"),
-    [
-        ({"ports": 1}, "no tree of one sort 'ports'; did you mean portage"),
-        ({"portage": 0}, "0 files are not 1 to"),
-    ],
+    [({"ports": 1}, "no tree of one sort 'ports'; did you mean portage"), ({"portage": 0}, "0 files are not 1 to")],
 )
 def test_trees_that_a_corpus_has_not_are_told_by_reading_the_options(files: dict[str, int], said: str) -> None:
     chosen = selection.select("fedorchuk-2008")
@@ -217,9 +214,7 @@ def test_exports_and_lists_name_the_corpus(tmp_path: Path, capsys: pytest.Captur
     assert "corpora" in head and "1-2" in line
 
 
-def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_are_named(
-    tmp_path: Path,
-) -> None:
+def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_are_named(tmp_path: Path) -> None:
     store = Store(tmp_path / "home")
     words = {"seeds": "1", "corpora": "1,2", "design": "crossed"}
     made = pack(made_run(store, words=words, corpora=(1, 2)), store, tmp_path / "c.capsule", carry=True)
@@ -230,10 +225,7 @@ def test_a_capsule_carries_the_data_of_each_corpus_and_replays_the_cells_that_ar
     parts = unpack(found, tmp_path / "parts")
     assert parts
     images = [input_data.carried_data(parts.data, None, seed).image for seed in (1, 2)]
-    assert [one.read_bytes().rstrip(b"\0") for one in images] == [
-        b"data of the run",
-        b"data of the run, another",
-    ]
+    assert [one.read_bytes().rstrip(b"\0") for one in images] == [b"data of the run", b"data of the run, another"]
     request = replay.replay_request(found, (1, 2), tmp_path, jobs=1, corpus=None, kernel=None)
     again = [one.spec.name for one in cell_requests(request, 1, (), None)]
     assert again == [found.cells[1].cell.name, found.cells[2].cell.name]

@@ -126,10 +126,7 @@ def test_the_seed_draws_the_subsets(tmp_path: Path) -> None:
 def test_however_few_are_looked_at_they_are_of_each_kind_and_each_workload(tmp_path: Path) -> None:
     writes = [(RequestKind.WRITE, at, sectors(f"{at:x}") * 2, at, at + 1) for at in range(0, 16, 2)]
     whole = record(tmp_path, [*writes[:4], (RequestKind.KEPT, 0, sectors("-" * 4), 0, 0), *writes[4:]])
-    parts = {
-        0: Recorded(0, 0, whole.entries[:5], frozenset()),
-        1: Recorded(1, 5, whole.entries[5:], frozenset()),
-    }
+    parts = {0: Recorded(0, 0, whole.entries[:5], frozenset()), 1: Recorded(1, 5, whole.entries[5:], frozenset())}
     question = Question("random", "ext4", "debian:6.1", "today", (), 64, 1, 4, 1.0)
     disks = disks_in_turn(Recording(whole, parts, {}), question)
     first = [same[0] for same in disks.values()][:8]
@@ -283,11 +280,7 @@ def test_what_unseen_calls_have_touched_may_be_anything() -> None:
     odd = {**BEFORE, "A/foo": file(10, "o"), "A/new": file(12, ""), "A/dir/below": file(13, "")}
     assert wrong(odd, made, returned=1) == []
     assert wrong({**odd, "A/bar": file(11, "")}, made, returned=1) == [(Wrong.CONTENT, "A/bar")]
-    assert wrong(BEFORE, made) == [
-        (Wrong.MISSING, "A/dir"),
-        (Wrong.CONTENT, "A/foo"),
-        (Wrong.MISSING, "A/new"),
-    ]
+    assert wrong(BEFORE, made) == [(Wrong.MISSING, "A/dir"), (Wrong.CONTENT, "A/foo"), (Wrong.MISSING, "A/new")]
 
 
 def test_what_no_call_made_never_was() -> None:

@@ -113,9 +113,7 @@ def test_forks_are_taken_created_and_removed(files: DiskFiles, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_program_of_this_user_finds_it_by_its_name_and_none_when_agelab_was_killed(
-    tmp_path: Path,
-) -> None:
+def test_another_program_of_this_user_finds_it_by_its_name_and_none_when_agelab_was_killed(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys; from pathlib import Path; from agelab.runner.execute.disks import DiskFiles;"
         "from agelab.machine.vm.guest import MemoryDisk;"

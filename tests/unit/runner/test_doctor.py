@@ -35,10 +35,7 @@ HUNG = "Probing EDD (edd=off to disable)... ok\n"
 @pytest.mark.parametrize(
     ("output", "version"),
     [
-        (
-            "QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright (c) 2003-2022\n",
-            "7.2.22",
-        ),
+        ("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg-7+deb12u18+b3)\nCopyright (c) 2003-2022\n", "7.2.22"),
         ("libvirtd (libvirt) 9.0.0\n", "9.0.0"),
         ("4.1.0\n", "4.1.0"),
         ("Packer v1.6.6\n", "1.6.6"),
@@ -178,11 +175,7 @@ def test_a_host_that_cannot_run_it_is_told(tmp_path: Path, monkeypatch: pytest.M
     ("console", "boots", "detail"),
     [
         (BOOTED, True, "booted Linux 6.1.0-56-amd64"),
-        (
-            BOOTED.replace("VFS: Unable", "Run /init as init process, unable"),
-            True,
-            "booted Linux 6.1.0-56-amd64",
-        ),
+        (BOOTED.replace("VFS: Unable", "Run /init as init process, unable"), True, "booted Linux 6.1.0-56-amd64"),
         (HUNG, False, "a guest came no further than 'Probing EDD (edd=off to disable)... ok'"),
         (BOOTED.partition("[    1.48")[0], False, "a guest came no further than "),
         ("Unable to mount root fs", False, "a guest came no further than "),
@@ -290,8 +283,7 @@ def test_memory(tmp_path: Path, available: int, status: ProbeStatus) -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "status"),
-    [(50 << 30, ProbeStatus.OK), (3 << 30, ProbeStatus.LIMITED), (1 << 30, ProbeStatus.MISSING)],
+    ("free", "status"), [(50 << 30, ProbeStatus.OK), (3 << 30, ProbeStatus.LIMITED), (1 << 30, ProbeStatus.MISSING)]
 )
 def test_space_is_looked_up_where_the_store_will_be(
     tmp_path: Path, free: int, status: ProbeStatus, monkeypatch: pytest.MonkeyPatch
@@ -319,13 +311,7 @@ def test_only_what_is_required_and_missing_stops_the_virtual_clock() -> None:
 
 def test_doctor_as_json_on_this_host(tmp_path: Path) -> None:
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from agelab.cli import main; sys.exit(main())",
-            "doctor",
-            "--json",
-        ],
+        [sys.executable, "-c", "import sys; from agelab.cli import main; sys.exit(main())", "doctor", "--json"],
         env={**os.environ, "AGELAB_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,

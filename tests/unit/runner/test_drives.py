@@ -67,10 +67,7 @@ def raid0(use: DiskUse, *wanted: str) -> DiskLayout:
     return laid_out(use, "raid0", "period", [parse(text) for text in wanted])
 
 
-@pytest.mark.parametrize(
-    ("at", "first"),
-    [("outer", 63), ("inner", SECTORS - SIZE // 512), (100, 100 * 2048)],
-)
+@pytest.mark.parametrize(("at", "first"), [("outer", 63), ("inner", SECTORS - SIZE // 512), (100, 100 * 2048)])
 def test_a_partition_is_where_the_scenario_says(at: object, first: int) -> None:
     [drive] = single(disk({**OUTER, "at": at})).drives
     assert (str(drive.spec), drive.partitions) == (OWN, (Partition(first, SIZE // 512),))
@@ -178,12 +175,7 @@ def test_two_controllers_disks_are_told_apart_by_their_place(tmp_path: Path) -> 
     found = laid_out(disk(), "raid0", "period", specs, claims)
     told = [drive["real"] for drive in found.to_json(run_seed=1, first_disk=2)]
     assert told == [{"passthrough": [0, 2]}, {"passthrough": [1, 2]}]
-    for name, where in (
-        ("sda", "0000:00:07.0"),
-        ("nvme0n1", "0000:00:05.0"),
-        ("pmem0", "0"),
-        ("vda", "0000:00:04.0"),
-    ):
+    for name, where in (("sda", "0000:00:07.0"), ("nvme0n1", "0000:00:05.0"), ("pmem0", "0"), ("vda", "0000:00:04.0")):
         (tmp_path / "devices" / where / name).mkdir(parents=True)
         (tmp_path / "block").mkdir(exist_ok=True)
         (tmp_path / "block" / name).symlink_to(tmp_path / "devices" / where / name)

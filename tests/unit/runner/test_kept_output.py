@@ -51,10 +51,7 @@ def test_a_step_that_prints_is_followed_by_one_that_keeps_it() -> None:
 def test_forks_and_reboots_stay_where_they_are() -> None:
     rebooted = Action(name="again", run="true", caches="reboot", origin="estimated")
     kept = with_keepers(phase(FIO, FIO.model_copy(update={"name": "two"}), rebooted, forks={0: "a", 1: "b", 3: "c"}))
-    assert {index: kept.steps[index - 1].name for index in kept.forks if index} == {
-        2: "fio.output",
-        5: "again",
-    }
+    assert {index: kept.steps[index - 1].name for index in kept.forks if index} == {2: "fio.output", 5: "again"}
     assert list(kept.forks.items()) == [(0, "a"), (2, "b"), (5, "c")]
     assert kept.steps[4].name == "again" and kept.steps[4].caches == "reboot"
 
@@ -144,10 +141,7 @@ DBENCH = Action(name="load", run="dbench 1", program="dbench", origin="estimated
 def test_a_time_grows_with_what_a_guests_second_stands_for_and_a_rate_shrinks(tmp_path: Path) -> None:
     text = b"Throughput 80 MB/sec  1 clients  1 procs  max_latency=4.000 ms\n"
     found = read(tmp_path, with_keepers(phase(DBENCH)), text, dilation=0.5)
-    assert {one.metric: one.value for one in found} == {
-        "dbench_throughput": 160e6,
-        "dbench_latency_max": 0.002,
-    }
+    assert {one.metric: one.value for one in found} == {"dbench_throughput": 160e6, "dbench_latency_max": 0.002}
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,7 @@ def said(store: Store) -> list[str]:
     return lines
 
 
-def test_a_process_is_nobody_s_once_its_owner_has_been_killed(
-    owned: "tuple[subprocess.Popen[bytes], int]",
-) -> None:
+def test_a_process_is_nobody_s_once_its_owner_has_been_killed(owned: "tuple[subprocess.Popen[bytes], int]") -> None:
     agelab, pid = owned
     name = orphans.owner_of(pid)
     assert name and not orphans.is_dead(name)

@@ -187,10 +187,7 @@ def test_a_run_says_how_its_cells_ended_and_under_which_key(home: Path) -> None:
 
 
 def test_the_notebook_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = {
-        "ext4": {"copy": 1.0, "read": 2.0, "remove": 3.0},
-        "xfs": {"copy": 4.0, "read": 5.0, "remove": 6.0},
-    }
+    times = {"ext4": {"copy": 1.0, "read": 2.0, "remove": 3.0}, "xfs": {"copy": 4.0, "read": 5.0, "remove": 6.0}}
     asked: list[RunOptions] = []
 
     def run(options: RunOptions, *_: object) -> Any:

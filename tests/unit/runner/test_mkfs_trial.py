@@ -67,9 +67,7 @@ def test_each_option_that_mkfs_never_takes_has_its_line(tmp_path: Path) -> None:
     ]
 
 
-def test_a_combination_of_options_that_are_taken_apart_is_unsupported_and_the_others_run(
-    tmp_path: Path,
-) -> None:
+def test_a_combination_of_options_that_are_taken_apart_is_unsupported_and_the_others_run(tmp_path: Path) -> None:
     cells = planned_cells(RunOptions(name="aging-ext4", options="ext4:-O ^extent,-O +64bit"))
     found = {one.variant.name: one for one in try_options(cells, IMAGE, Store(tmp_path), silent)}
     refused = [one for one in found.values() if one.refused]

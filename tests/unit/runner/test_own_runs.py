@@ -114,10 +114,7 @@ def test_the_secret_is_its_owners_alone_and_stays_what_it_is(tmp_path: Path) -> 
 
 
 def test_how_long_cells_take_is_known_from_this_stores_own(tmp_path: Path) -> None:
-    words: dict[str, Any] = {
-        "scenario": "aging",
-        "command": {"directory": "/", "name": "aging", "options": {}},
-    }
+    words: dict[str, Any] = {"scenario": "aging", "command": {"directory": "/", "name": "aging", "options": {}}}
     for home, seconds in (("theirs", 9e9), ("mine", 7.0)):
         run = run_builder.begin(tmp_path / home, [run_builder.cell()], **words)
         run_builder.end(run, 0, host_seconds=seconds)

@@ -150,11 +150,7 @@ def test_the_plan_has_the_moment_and_what_is_done_after_it() -> None:
         "check": None,
     }
     device = "/dev/disk/under-test"
-    wanted = {
-        "repair": ["jfs_fsck", "-p", device],
-        "repair_first": True,
-        "fsck": ["jfs_fsck", "-n", "-f", device],
-    }
+    wanted = {"repair": ["jfs_fsck", "-p", device], "repair_first": True, "fsck": ["jfs_fsck", "-n", "-f", device]}
     assert plan["recovery"] == {**wanted, "survived": None}
     later = guest_plan(cell, CORPUS, phase, BootStart(1, 2, survived="665\n"))
     assert later["recovery"]["survived"] == "665\n"

@@ -30,16 +30,10 @@ SMALL = str(Path(__file__).parents[2] / "vm" / "small.toml")
         (["aging-ext4", "--disks", "file:/x", "--keep-disk"], "--keep-disk: file:/x.* is a real disk"),
         (["aging-ext4", "--disks", "file:/x", "--disk", "ab"], "--disk: file:/x.* is a real disk"),
         (["aging-ext4", "--disks", "file:/x", "--curve"], "--curve: file:/x.* is a real disk"),
-        (
-            ["aging-ext4", "--disk", "ab", "--curve"],
-            "--disk starts from a finished disk: --curve has nothing to do",
-        ),
+        (["aging-ext4", "--disk", "ab", "--curve"], "--disk starts from a finished disk: --curve has nothing to do"),
         (["aging-ext4", "--disk", "ab", "--keep-disk"], "--keep-disk has nothing to do"),
         ([SMALL, "--curve"], r"scenario small has no \[curve\]"),
-        (
-            ["aging-ext4", "--disks", "file:/x", "--jobs", "2"],
-            "--jobs 2: a real disk serves one cell at a time",
-        ),
+        (["aging-ext4", "--disks", "file:/x", "--jobs", "2"], "--jobs 2: a real disk serves one cell at a time"),
     ],
 )
 def test_what_does_not_go_together_is_refused(words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +54,7 @@ def test_auto_jobs_on_a_real_disk_are_one_at_a_time_and_need_no_other_word() -> 
     assert RunOptions(name="aging-ext4", disks=(parse("file:/x"),), jobs="auto").jobs == "auto"
 
 
-def test_a_run_of_several_kernels_is_resumed_with_its_own(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_of_several_kernels_is_resumed_with_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[RunRequest] = []
 
     def run_all(requests: Sequence[RunRequest], *_: object) -> list[object]:
@@ -104,10 +96,7 @@ def test_a_sweep_goes_on_without_a_kernel_that_is_unfit_and_says_so(monkeypatch:
     ("words", "said"),
     [
         (["--kernel", "6.1", "--kernel", "debian:6.1"], "--kernel debian:6.1 is named twice"),
-        (
-            ["--kernel", "6.1", "--kernel", "5.10", "--disk", "ab"],
-            "several kernels take a scenario on modelled",
-        ),
+        (["--kernel", "6.1", "--kernel", "5.10", "--disk", "ab"], "several kernels take a scenario on modelled"),
     ],
 )
 def test_what_several_kernels_cannot_share_is_refused(words: list[str], said: str) -> None:
@@ -118,8 +107,7 @@ def test_what_several_kernels_cannot_share_is_refused(words: list[str], said: st
 def test_a_sweep_of_which_a_kernel_is_left_out_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
     monkeypatch.setattr(
-        "agelab.cli.run.execute_kernels",
-        lambda *_: {"debian:6.1": "run", "debian:5.10": DoesNotBoot("no word")},
+        "agelab.cli.run.execute_kernels", lambda *_: {"debian:6.1": "run", "debian:5.10": DoesNotBoot("no word")}
     )
     monkeypatch.setattr("agelab.cli.sweep.print_finished_sweep", lambda runs, unfit: told.extend((*runs, *unfit)))
     done = CliRunner().invoke(run, ["aging-ext4", "--kernel", "6.1", "--kernel", "5.10"], standalone_mode=False)

@@ -135,10 +135,7 @@ ASKED = {"directory": ".", "name": "aging-ext4", "options": {}}
     ("command", "said"),
     [
         ({}, "does not say what was asked for"),
-        (
-            {**ASKED, "options": {"control": "mine/control.ctl"}},
-            "is of a control file, which has its own journal",
-        ),
+        ({**ASKED, "options": {"control": "mine/control.ctl"}}, "is of a control file, which has its own journal"),
     ],
 )
 def test_what_cannot_be_resumed_is_said(run: RunDirectory, command: dict[str, object], said: str) -> None:

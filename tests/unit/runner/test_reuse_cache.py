@@ -234,14 +234,8 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         _edited(lambda found: found.update(inputs=OTHER, end={**found["end"], "inputs_key": "sha256:1"})),
         "another key",
     ),
-    "another value": (
-        _edited(lambda found: found["samples"][0].update(value=9.0)),
-        "not those of its digest",
-    ),
-    "another status": (
-        _edited(lambda found: found["end"].update(status="failed")),
-        "not those of its digest",
-    ),
+    "another value": (_edited(lambda found: found["samples"][0].update(value=9.0)), "not those of its digest"),
+    "another status": (_edited(lambda found: found["end"].update(status="failed")), "not those of its digest"),
     "no digest": (_edited(lambda found: found["end"].update(digest=None)), "no digest"),
     "a map in the place of a directory": (
         _edited(lambda found: found["end"].update(_with_maps(found, {"aged": "0" * 64, "aged.gz/free": "1" * 64}))),
@@ -279,8 +273,7 @@ def _not_beside_each_other(shared: Path) -> None:
 
 def _of_other_size(shared: Path) -> None:
     _relist(
-        shared,
-        lambda files: files.update({name: file.model_copy(update={"size": 1}) for name, file in files.items()}),
+        shared, lambda files: files.update({name: file.model_copy(update={"size": 1}) for name, file in files.items()})
     )
 
 
@@ -352,10 +345,7 @@ def test_the_files_of_a_cell_are_not_fetched_without_end(shared: Path, monkeypat
     more = {f"outputs/{number}.output": PackedFile(sha256="0" * 64, size=2000) for number in range(900)}
     _relist(shared, lambda files: files.update(more))
     assert "its files have more than 1 MiB" in refusal(shared)
-    _relist(
-        shared,
-        lambda files: files.update(dict.fromkeys([*more, *map(str, range(200))], more["outputs/1.output"])),
-    )
+    _relist(shared, lambda files: files.update(dict.fromkeys([*more, *map(str, range(200))], more["outputs/1.output"])))
     assert "it names more than 1000 files" in refusal(shared)
 
 

@@ -150,10 +150,7 @@ def test_cells_that_are_added_come_after_those_of_the_run() -> None:
         ({"budget": 0.0}, "--budget 0.0: must be a number of minutes above 0"),
         ({"design": "paired", "corpora": "1,2,3,4,5"}, "--seeds auto does not go with --design paired"),
         ({"measure": False, "keep_disk": True}, "--seeds auto does not go with agelab age"),
-        (
-            {"ask": "copy:elapsed"},
-            "--ask copy:elapsed: it is worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC",
-        ),
+        ({"ask": "copy:elapsed"}, "--ask copy:elapsed: it is worst:STEP:METRIC, best:STEP:METRIC or A:B:STEP:METRIC"),
         ({"ask": "worst:copy:elapst"}, "no metric 'elapst'; did you mean elapsed?"),
         ({"ask": "worst:copy:files"}, "of files neither much nor little is worse"),
     ],

@@ -189,11 +189,7 @@ def test_calls_that_wait_for_a_process_are_set_apart_from_the_others_shares() ->
 
 
 def test_a_table_of_strace_is_read_with_and_without_errors() -> None:
-    assert counted(TABLE) == [
-        ("execve", 0.000019, 1, 0),
-        ("openat", 0.000012, 10, 3),
-        ("getdents64", 0.0, 2, 0),
-    ]
+    assert counted(TABLE) == [("execve", 0.000019, 1, 0), ("openat", 0.000012, 10, 3), ("getdents64", 0.0, 2, 0)]
 
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])

@@ -8,14 +8,7 @@ import pytest
 from agelab.present.view.progress import format_time_left, time_left
 from agelab.results.result import Cell, End, Status
 from agelab.results.run_directory import RunDirectory
-from agelab.runner.cell_times import (
-    RUNS_LOOKED_AT,
-    RUNS_READ,
-    TimeRange,
-    cell_time,
-    expected_cost,
-    recent_cells,
-)
+from agelab.runner.cell_times import RUNS_LOOKED_AT, RUNS_READ, TimeRange, cell_time, expected_cost, recent_cells
 from agelab.runner.request.options import RunOptions
 from tests.build import run_builder
 from tests.build.cell_builder import CORPUS, spec
@@ -88,12 +81,7 @@ def test_its_words(low: float, high: float, said: str) -> None:
 
 
 def begun(
-    home: Path,
-    variant: str,
-    seconds: float | None,
-    scale: str = "quick",
-    layout: str = "single",
-    **said: Any,
+    home: Path, variant: str, seconds: float | None, scale: str = "quick", layout: str = "single", **said: Any
 ) -> RunDirectory:
     command = RunOptions(name="aging", directory="/", **said).to_plan()
     run = run_builder.begin(home, [cell(variant).model_copy(update={"layout": layout})], scale=scale, command=command)

@@ -77,10 +77,7 @@ def test_what_discards_nothing_is_not_told(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_too_small_for_all_is_an_error_before_the_first_cell(tmp_path: Path) -> None:
     xfs = {"name": "xfs", "filesystem": "xfs"}
-    disk = {
-        "mib": {"value": 192, "origin": "estimated"},
-        "partitions": [{"at": "outer", "origin": "estimated"}],
-    }
+    disk = {"mib": {"value": 192, "origin": "estimated"}, "partitions": [{"at": "outer", "origin": "estimated"}]}
     specs = planned(tmp_path, RUN, variants=[ext4(), xfs], disk=disk)
     lines: list[str] = []
     assert [too_small(spec)[:30] for spec in specs] == ["", "xfs needs 300 MiB of disk, xfs"]

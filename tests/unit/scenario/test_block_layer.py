@@ -234,11 +234,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
 def test_the_queue_is_as_the_plan_has_it_in_the_machine_s_time(kernel: Kernel) -> None:
     kernel.set_up(Wanted("mq-deadline", {"fifo_batch": 4}, 128, 64, 0), factor=0.5)
     assert kernel.has("scheduler") == "none [mq-deadline] bfq"
-    assert (kernel.has("nr_requests"), kernel.has("read_ahead_kb"), kernel.has("wbt_lat_usec")) == (
-        "128",
-        "64",
-        "0",
-    )
+    assert (kernel.has("nr_requests"), kernel.has("read_ahead_kb"), kernel.has("wbt_lat_usec")) == ("128", "64", "0")
     assert (kernel.has("iosched/fifo_batch"), kernel.has("iosched/read_expire")) == ("4", "1000")
 
 
@@ -248,8 +244,7 @@ def test_a_parameter_that_is_a_time_is_the_machine_s(kernel: Kernel) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "factor", "latency"),
-    [(None, 1.0, "75000"), (None, 0.5, "150000"), (2000, 0.5, "4000"), (0, 0.5, "0")],
+    ("wanted", "factor", "latency"), [(None, 1.0, "75000"), (None, 0.5, "150000"), (2000, 0.5, "4000"), (0, 0.5, "0")]
 )
 def test_throttling_takes_the_machine_s_time(kernel: Kernel, wanted: int | None, factor: float, latency: str) -> None:
     kernel.set_up(replace(PLAIN, writeback_throttle_us=wanted), factor)

@@ -5,15 +5,7 @@ from pydantic import ValidationError
 
 from agelab.machine.drive import geometry
 from agelab.scenario import selection
-from agelab.scenario.drive import (
-    MAX_SEEK_POINTS,
-    MAX_ZONES,
-    Drive,
-    RotatingDisk,
-    SeekTable,
-    SolidState,
-    ZoneTable,
-)
+from agelab.scenario.drive import MAX_SEEK_POINTS, MAX_ZONES, Drive, RotatingDisk, SeekTable, SolidState, ZoneTable
 
 ESTIMATED = {"origin": "estimated", "note": "made up"}
 POINTS = [(1, 1.0), (10, 2.0), (1000, 9.5)]
@@ -56,12 +48,7 @@ def test_figures_reach_the_module() -> None:
                 "seek": {"points": POINTS, **ESTIMATED},
                 "zones": {"table": ZONES, **ESTIMATED},
             },
-            cache={
-                "write_segments": 1,
-                "read_ahead_tracks": 2,
-                "bus_after_percent": 75,
-                "write_after_percent": 100,
-            },
+            cache={"write_segments": 1, "read_ahead_tracks": 2, "bus_after_percent": 75, "write_after_percent": 100},
         )
     )
     assert found["hit_overhead_ns"] == "80000"
@@ -114,17 +101,9 @@ def test_every_error_is_told_with_its_place() -> None:
         medium={
             "track_skew_ms": 9.0,
             "seek": {"points": [(1, 2.0), (3, 1.5), (3, 4.0), (9, 3.0)], **ESTIMATED},
-            "zones": {
-                "table": [(0, 99, 500), (90, 199, 400), (250, 240, 0), (251, 10**9, 10**6)],
-                **ESTIMATED,
-            },
+            "zones": {"table": [(0, 99, 500), (90, 199, 400), (250, 240, 0), (251, 10**9, 10**6)], **ESTIMATED},
         },
-        cache={
-            "write_segments": 40,
-            "read_ahead_tracks": 3,
-            "bus_after_percent": 101,
-            "write_after_percent": 200,
-        },
+        cache={"write_segments": 40, "read_ahead_tracks": 3, "bus_after_percent": 101, "write_after_percent": 200},
     )
     for problem in (
         "hit_overhead_us: 0 is not 0.001 to 1e+06",

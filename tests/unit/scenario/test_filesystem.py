@@ -38,11 +38,7 @@ def test_options_of_a_mount_are_joined_in_order() -> None:
 
 
 def test_a_command_of_its_own_takes_the_place_of_mount() -> None:
-    own = {
-        **TOOLING,
-        "mount": ("run", "{options}", "{device}", "{mountpoint}"),
-        "umount": ("end", "{mountpoint}"),
-    }
+    own = {**TOOLING, "mount": ("run", "{options}", "{device}", "{mountpoint}"), "umount": ("end", "{mountpoint}")}
     one = filesystem(today=own)
     assert one.mount_command("today", ("a", "b")) == ("run", "a,b", "{device}", "{mountpoint}")
     assert one.mount_command("today") == ("run", "", "{device}", "{mountpoint}")
@@ -135,11 +131,7 @@ def test_what_is_as_large_on_every_disk_is_scaled_with_it() -> None:
 
 @pytest.mark.parametrize(
     ("shrink", "blocks", "pauses"),
-    [
-        (1, 2048, "10 5 1 60"),
-        (14, 128, "0.625 0.3125 0.0625 3.75"),
-        (1000, 64, "0.3125 0.15625 0.03125 1.875"),
-    ],
+    [(1, 2048, "10 5 1 60"), (14, 128, "0.625 0.3125 0.0625 3.75"), (1000, 64, "0.3125 0.15625 0.03125 1.875")],
 )
 def test_nilfs2_cleans_as_much_in_a_second_on_every_disk(shrink: int, blocks: int, pauses: str, tmp_path: Path) -> None:
     """mkfs.nilfs2 takes powers of two alone; the cleaner's pauses follow from the segments that mount finds."""
@@ -156,11 +148,7 @@ def test_nilfs2_cleans_as_much_in_a_second_on_every_disk(shrink: int, blocks: in
         """Carry out the command in a directory that stands for the guest's root."""
         words = [word.replace("cd /", f"cd {tmp_path}/") for word in command]
         return subprocess.run(
-            words,
-            env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-            capture_output=True,
-            text=True,
-            check=True,
+            words, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True, check=True
         ).stdout
 
     nilfs2 = selection.filesystem("nilfs2")

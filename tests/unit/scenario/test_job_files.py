@@ -145,12 +145,7 @@ def test_an_included_file_goes_where_the_job_file_goes(tmp_path: Path) -> None:
     assert list(jobs) == ["mine.fio", "common.inc", "parts/more.inc", "parts/last.inc"]
     assert jobs["parts/last.inc"] == b"bs=4k\n"
     assert {f"jobs/{name}" for name in jobs} <= set(brought(selected.workload).files)
-    assert {path.name for path in selected.workload.sources} == {
-        "mine.fio",
-        "common.inc",
-        "more.inc",
-        "last.inc",
-    }
+    assert {path.name for path in selected.workload.sources} == {"mine.fio", "common.inc", "more.inc", "last.inc"}
     carried = selection.select(str(tmp_path / "ten-lines.toml"), text=selected.text, jobs=jobs)
     assert carried.workload.jobs == jobs
     with pytest.raises(InputError, match=r"include common\.inc: common\.inc is not among what was packed"):

@@ -26,11 +26,7 @@ def test_a_name_is_a_scenario_or_one_of_its_variants() -> None:
         ("agin", None, r"no scenario 'agin'; did you mean aging"),
         ("piszcs-2006", None, r"no scenario 'piszcs-2006'; did you mean piszcz-2006\?$"),
         ("agin-ext4", None, "no scenario 'agin-ext4'; did you mean aging-ext4, "),
-        (
-            "qqqq",
-            None,
-            "no scenario 'qqqq'; there are: aging, aging-curve, capacity, clones, .*, today, tum-2005$",
-        ),
+        ("qqqq", None, "no scenario 'qqqq'; there are: aging, aging-curve, capacity, clones, .*, today, tum-2005$"),
         ("aging-resierfs", None, "no variant 'resierfs' in aging; did you mean reiserfs, "),
         ("aging", "ext4,ext5", "no filesystem 'ext5' in aging; did you mean ext"),
         ("aging", "ext5", "no filesystem 'ext5' in aging; did you mean ext"),

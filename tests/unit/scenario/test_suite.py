@@ -23,10 +23,7 @@ def test_each_cell_does_one_test_with_one_seed(tmp_path: Path) -> None:
     (place / "notes").write_text("no test")
     (place / "lib").mkdir()
     chosen = suite.read(place)
-    assert [(test.file, test.case) for test in chosen.tests] == [
-        ("Lost_Update.sh", "lost_update-sh"),
-        ("b", "b"),
-    ]
+    assert [(test.file, test.case) for test in chosen.tests] == [("Lost_Update.sh", "lost_update-sh"), ("b", "b")]
     file = tmp_path / f"{chosen.name}.toml"
     file.write_text(chosen.scenario(["ext4", "xfs"], 30, 512, 256))
     cells = resolve(RunOptions(name=str(file), seeds=(3, 4))).planned()

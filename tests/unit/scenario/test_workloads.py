@@ -187,17 +187,7 @@ def test_what_could_get_anywhere_but_its_own_place_in_the_guest_is_refused_with_
     for name in ("suite", "other/suite"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "plan.json").write_text("{}")
-    for name in (
-        "suite.deb",
-        "..deb",
-        "...deb",
-        "u\u0308b",
-        "\uff0e\uff0e",
-        "a\u202eb",
-        "a\u200bb",
-        "a:b",
-        "a\nb",
-    ):
+    for name in ("suite.deb", "..deb", "...deb", "u\u0308b", "\uff0e\uff0e", "a\u202eb", "a\u200bb", "a:b", "a\nb"):
         (tmp_path / name).touch()
     (tmp_path / "out").symlink_to("/")
     with pytest.raises(InputError) as caught:
@@ -247,12 +237,7 @@ def test_the_hosts_program_tells_what_it_refuses_before_anything_is_built(
     found = chosen(tmp_path, FIO)
     strict = workloads.program("fio").model_copy(
         update={
-            "check": (
-                "sh",
-                "-c",
-                'grep -q known "$0" || { echo "fio: bad option <rw=reed>" >&2; exit 1; }',
-                "{job}",
-            )
+            "check": ("sh", "-c", 'grep -q known "$0" || { echo "fio: bad option <rw=reed>" >&2; exit 1; }', "{job}")
         }
     )
     workload = replace(found.workload, programs={"fio": strict})

@@ -122,12 +122,7 @@ def test_the_least_p_and_the_seeds_that_reach_the_level() -> None:
     assert [seeds_needed(family) for family in (1, 6, 7, 45, 1000)] == [4, 5, 6, 7, 9]
     assert [seeds_needed(1, corpora) for corpora in (1, 2, 3, 4, 5, 6)] == [4, 3, 2, 2, 2, 1]
     four_of_one, three_of_two = of(ONE[:4]), of(ONE[:3], ONE[:3])
-    for one, told in (
-        (four_of_one, True),
-        (three_of_two, True),
-        (of(ONE[:3]), False),
-        (of(ONE[:2], ONE[:2]), False),
-    ):
+    for one, told in ((four_of_one, True), (three_of_two, True), (of(ONE[:3]), False), (of(ONE[:2], ONE[:2]), False)):
         assert can_be_distinguishable(seeds for seeds, _ in one.values) is told
 
 

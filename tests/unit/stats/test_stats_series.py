@@ -43,10 +43,7 @@ def test_what_was_not_measured_is_no_value_and_keeps_its_reason() -> None:
     found = series(cells([sample(None)], [sample(3)], []))
     copy = found["copy", 1, "elapsed"]
     assert copy.values == ((Seeds(1, 2), Fraction(3)),)
-    assert copy.missing == (
-        (Seeds(1, 1), "no way to know"),
-        (Seeds(1, 3), "not among this seed's samples"),
-    )
+    assert copy.missing == ((Seeds(1, 1), "no way to know"), (Seeds(1, 3), "not among this seed's samples"))
     assert series(cells([sample(None)]))["copy", 1, "elapsed"].summary is None
 
 
@@ -113,12 +110,7 @@ def test_bytes_are_shown_in_megabytes_and_seconds_as_they_are() -> None:
     [
         ("1.833", ("1.54", "2.2"), True, ["1.83", "1.54", "2.20"]),
         ("1.0443", ("1.0442", "1.0444"), True, ["1.0443", "1.0442", "1.0444"]),
-        (
-            "0.00792",
-            ("0.00792", "0.00792"),
-            True,
-            ["0.0079", "0.0079", "0.0079"],
-        ),  # no spread: still a number
+        ("0.00792", ("0.00792", "0.00792"), True, ["0.0079", "0.0079", "0.0079"]),  # no spread: still a number
         ("2.5", ("2.5", "2.5"), True, ["2.5000", "2.5000", "2.5000"]),
         ("3", ("3", "3"), True, ["3.00", "3.00", "3.00"]),
         ("1", ("1", "1"), False, ["1.00", "1.00", "1.00"]),

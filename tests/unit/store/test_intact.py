@@ -110,8 +110,7 @@ def linked(artefact: Artefact) -> str:
 
 
 @pytest.mark.parametrize(
-    "harm",
-    [flipped_with_its_times, replaced_with_its_times, changed_through_a_mapping, added, gone, linked],
+    "harm", [flipped_with_its_times, replaced_with_its_times, changed_through_a_mapping, added, gone, linked]
 )
 def test_a_change_is_seen_although_it_was_intact_before(home: Path, harm: Callable[[Artefact], str]) -> None:
     wanted = harm(kernel(home))

@@ -95,10 +95,7 @@ def test_a_run_keeps_what_it_names_and_what_that_was_made_of(home: Path) -> None
 def test_a_cell_names_by_its_inputs(home: Path) -> None:
     tools, emulator = artefact(home, "tools", "tools", 1), artefact(home, "qemu", "qemu", 2)
     made = run(home)
-    inputs = {
-        "tools": {"replay": tools.manifest.files["content"]},
-        "qemu": {"files": emulator.manifest.content},
-    }
+    inputs = {"tools": {"replay": tools.manifest.files["content"]}, "qemu": {"files": emulator.manifest.content}}
     made.write_inputs(0, {"making": inputs})
     prune(Store(home), 0)
     assert there(tools, emulator) == [True, True]

@@ -35,10 +35,7 @@ def test_guests_count_by_phase_and_boot_and_those_of_another_agelab_do_not() -> 
 
 def test_what_libvirts_daemon_forks_counts_once() -> None:
     daemon = ("libvirtd", "--config", "x")
-    programs = [
-        Program(20, 1, 0, Times(1.0, 0.25), NONE, daemon),
-        Program(21, 20, 0, Times(0.25, 0), NONE, daemon),
-    ]
+    programs = [Program(20, 1, 0, Times(1.0, 0.25), NONE, daemon), Program(21, 20, 0, Times(0.25, 0), NONE, daemon)]
     assert cell.parts(programs, 500) == {(cell.LIBVIRT, ""): 1.25}
 
 

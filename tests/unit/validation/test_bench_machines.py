@@ -69,10 +69,7 @@ def test_a_byte_costs_what_its_call_takes_beyond_its_instructions() -> None:
     head, rows = machines.report(dict.fromkeys(ALL, 2.0), {"P": cost})
     assert head[1:] == ["instructions", "P: cycles an instruction"]
     assert rows[0] == ["stat", "2.00 a byte", "2.00"]
-    assert rows[-2:] == [
-        ["wait for a byte read, cycles", "", "3.00"],
-        ["wait for a byte written, cycles", "", "2.30"],
-    ]
+    assert rows[-2:] == [["wait for a byte read, cycles", "", "3.00"], ["wait for a byte written, cycles", "", "2.30"]]
 
 
 def test_each_machine_has_a_family_with_figures_and_says_how_it_was_calibrated() -> None:

@@ -46,9 +46,7 @@ def test_and_the_more_often_the_more_corpora_there_are(share: float, runs: int) 
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_what_holds_for_other_files_is_found_with_more_corpora_and_not_lost_with_more_seeds(
-    share: float,
-) -> None:
+def test_what_holds_for_other_files_is_found_with_more_corpora_and_not_lost_with_more_seeds(share: float) -> None:
     three, six = of(share, 5, 3).general_found, of(share, 5, 6).general_found
     assert six >= three + 25
     assert of(share, 15, 6).general_found >= six - 2

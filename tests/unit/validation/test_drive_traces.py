@@ -27,10 +27,7 @@ def test_the_files_of_a_drive(tmp_path: Path) -> None:
     assert drive.requests == (Request(False, 100, 8, 1234.5, 20000.25), Request(True, 7, 2, 900.0, 1.0))
     mechanics, electronics = drive.mechanics, drive.electronics
     assert (mechanics.surfaces, mechanics.cylinders, mechanics.sectors) == (4, 2000, 780_000)
-    assert [(zone.first, zone.last, zone.per_track) for zone in mechanics.zones] == [
-        (0, 999, 110),
-        (1001, 1999, 90),
-    ]
+    assert [(zone.first, zone.last, zone.per_track) for zone in mechanics.zones] == [(0, 999, 110), (1001, 1999, 90)]
     assert (mechanics.zones[0].track_skew, mechanics.rpm, mechanics.write_settling) == (12.0, 7200, 0.5)
     assert mechanics.seek[0] == (1, 1.5)
     assert len(mechanics.seek) == 6

@@ -155,16 +155,7 @@ def test_by_test(group: RunSet, places: Sequence[Place], where: str) -> Table:
                 _verdict(order),
             )
         )  # fmt: skip
-    columns = (
-        "test",
-        "what it does",
-        "highest slowdown",
-        "times",
-        "next",
-        "times the next",
-        "its interval",
-        "verdict",
-    )
+    columns = ("test", "what it does", "highest slowdown", "times", "next", "times the next", "its interval", "verdict")
     caption = "Test by test: the highest slowdown, and whether it is distinguishable from all others"
     numbers = ("times", "times the next", "its interval")
     return Table(headings(*columns, numbers=numbers), tuple(rows), caption, id=f"{where}-worst")

@@ -103,8 +103,7 @@ def explain_time(subject: SeedGroup, place: Place) -> Iterator[str]:
         yield f"Of that, {number(cpu)} s is processor time; this drive does not say where its own time went."
         return
     longer = sorted(
-        ((cause.difference, words) for cause, words in parts if cause.difference > 0 and cause.may_be),
-        reverse=True,
+        ((cause.difference, words) for cause, words in parts if cause.difference > 0 and cause.may_be), reverse=True
     )
     if longer:
         shown = ", ".join(f"{number(value)} s {words}" for value, words in longer)
@@ -224,11 +223,7 @@ def answer_aged(group: RunSet, places: Sequence[Place]) -> Answer:
         *explain_layout(worst, place),
         *(compare_with_next(worst, order.order[1][0], place) if order.clear else ()),
     ]
-    more = [
-        *(other_tests.lines if other_tests else ()),
-        *_count_aged(order, place),
-        *_aged_least(order),
-    ]
+    more = [*(other_tests.lines if other_tests else ()), *_count_aged(order, place), *_aged_least(order)]
     title = f"Slowdown: {all_tests.describe_test(place[0])}, aged / unaged"
     chart = sort_subjects(title, everyone, group, base=1)
     if len(group.groups) == 1:
@@ -399,12 +394,7 @@ def answer_others(group: RunSet) -> Iterator[Answer]:
 
 
 def _compared(
-    group: RunSet,
-    question: str,
-    words: str,
-    subjects: Sequence[tuple[SeedGroup, Series | None]],
-    *,
-    highest: bool,
+    group: RunSet, question: str, words: str, subjects: Sequence[tuple[SeedGroup, Series | None]], *, highest: bool
 ) -> Answer:
     """Compare the first by a sum or a count with the others; a first that is not clear is not named."""
     everyone = rank_by_median(subjects, highest=highest)
