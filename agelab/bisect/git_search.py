@@ -67,7 +67,7 @@ def commit_subject(tree: GitTree, commit: str) -> str:
 def commit_details(tree: GitTree, commit: str) -> dict[str, str]:
     """Return author, date and name (after the nearest tag) of a commit."""
     repository = tree_repository(tree)
-    author, date = _query(repository, ["log", "-1", "--format=%an <%ae>%n%as", commit]).splitlines()
+    date, _, author = _query(repository, ["log", "-1", "--format=%as %an <%ae>", commit]).partition(" ")
     name = _query(repository, ["describe", "--always", "--tags", commit])
     return {"author": author, "date": date, "name": name}
 

@@ -105,10 +105,7 @@ class KernelRuns:
         )
 
     def _outcome(self, kernel: str, cell: CellResult, run: RunResult) -> KernelOutcome:
-        kind = KINDS[cell.end.status] if cell.end else OutcomeKind.INTERRUPTED
-        why = (cell.end.reason if cell.end else None) or ""
-        if kind is OutcomeKind.UNSUPPORTED and why.startswith(f"{guest_plan.PROOF} failed"):
-            kind = OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
+        kind, why = outcome_kind(cell.end), (cell.end.reason if cell.end else None) or ""
         outcome = KernelOutcome(kernel=kernel, seed=cell.seed, kind=kind, why=why, run=cell.run)
         if kind is not OutcomeKind.MEASURED or self._question.metric is None:
             return outcome
@@ -133,6 +130,15 @@ class KernelRuns:
                 f"{run.name} cannot be compared",
                 hint=f"begin a new bisect; what the first one had is in {path}",
             )
+
+
+def outcome_kind(end: End | None) -> OutcomeKind:
+    """Return how a cell ended, seen as an outcome of its kernel."""
+    if end is None:
+        return OutcomeKind.INTERRUPTED
+    if end.status is Status.UNSUPPORTED and (end.reason or "").startswith(f"{guest_plan.PROOF} failed"):
+        return OutcomeKind.FAILS  # the kernel has the filesystem, and it does not work
+    return KINDS[end.status]
 
 
 def try_kernel(kernel: str, store: Store, say: Notify, *, of_tree: bool) -> KernelOutcome | None:

@@ -16,7 +16,7 @@ from agelab.bisect.measurements import (
     OutcomeKind,
 )
 from agelab.bisect.rules import SEEDS_NEEDED
-from agelab.kernel import available, canonical
+from agelab.kernel import available, require_spec
 from agelab.kernel.debian_kernel import numbers, release_of
 from agelab.scenario.jobs import AUTO, Jobs
 from agelab.store.artefacts import Store
@@ -129,7 +129,7 @@ def kernels_between(
 
 def pin(spec: str, store: Store, progress: Notify) -> str:
     """Return a spec of an exact version. Raises InputError for an unknown version."""
-    spec = canonical(spec)
+    spec = require_spec(spec)
     if not spec.startswith(DEBIAN):
         return spec
     return DEBIAN + release_of(spec.removeprefix(DEBIAN), store, progress=progress)
@@ -143,4 +143,9 @@ def _kernels_of_mirror(ends: Sequence[str], store: Store, progress: Notify, *, h
             hint='name the kernels between good and bad in their order: --kernels "A B C"',
         )
     there = [kernel.spec for kernel in available(store, progress=progress) if kernel.headers or not headers]
-    return sorted({*there, *ends}, key=lambda spec: (numbers(spec), spec))
+    return sorted({*there, *ends}, key=by_version)
+
+
+def by_version(spec: str) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts Debian's kernels, the oldest first."""
+    return numbers(spec), spec

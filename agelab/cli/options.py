@@ -126,6 +126,14 @@ def require_output(path: Path, *, pages: bool = False) -> None:
         raise InputError(f"{path} is there already{what}", hint=f"name another file, or write over it: {FORCE}")
 
 
+def require_directory(path: Path) -> None:
+    """Make a directory with those above it. Raises InputError where there can be none."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path} cannot be made a directory: {error.strerror}") from error
+
+
 def _is_page(path: Path) -> bool:
     """Return True if a file begins as a page of agelab does (agelab/present/report/templates/page.html)."""
     with suppress(OSError), fileio.opened(path) as file:

@@ -9,7 +9,15 @@ from agelab.analysis.sweep import load_sweep
 from agelab.base import atomic, limits
 from agelab.base.errors import AgelabError
 from agelab.base.verbs import as_called
-from agelab.cli.options import MEASURE, force_option, json_option, open_store, print_json, require_output
+from agelab.cli.options import (
+    MEASURE,
+    force_option,
+    json_option,
+    open_store,
+    print_json,
+    require_directory,
+    require_output,
+)
 from agelab.present.view.terminal import print_blocks
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
@@ -40,7 +48,7 @@ def sweep(names: tuple[str, ...], asked: tuple[str, ...], plots: Path | None, as
     print_json(sweep_json(grid, measures)) if as_json else print_blocks(sweep_blocks(grid, measures))
     if plots:
         limits.require_to_draw()
-        plots.mkdir(parents=True, exist_ok=True)
+        require_directory(plots)
         with atomic.temp_dir(plots) as place:
             drawn = {plots / path.name: path for path in write_plots(grid, measures, place)}
             for path in drawn:

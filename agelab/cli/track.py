@@ -9,7 +9,7 @@ import click
 
 from agelab.base import atomic, limits, process
 from agelab.base.errors import HostError, InputError, goes_on
-from agelab.cli.options import OUTPUT, force_option, open_store, require_output, say, write_output
+from agelab.cli.options import OUTPUT, force_option, open_store, require_directory, require_output, say, write_output
 
 
 @click.command(
@@ -31,7 +31,7 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
     A night ends when FILE's minutes are over; the next one goes on where it ended (docs/howto/track.md).
     """
     from agelab.bisect.track import question
-    from agelab.bisect.track.journal import Journal
+    from agelab.bisect.track.journal import Journal, measured_points
     from agelab.bisect.track.lines import Known
     from agelab.bisect.track.night import Night
     from agelab.bisect.track.points import points_of
@@ -49,13 +49,13 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
     with chdir(file.parent):
         asked = question.read(file)
         asked = asked.model_copy(update={"page": str(page)}) if page else asked
-        site = Path(asked.page).expanduser()
-        site.mkdir(parents=True, exist_ok=True)
+        site = Path(asked.page).expanduser().absolute()
+        require_directory(site)
         require_output(site / f"{INDEX}.html", pages=True)
         limits.require_to_draw()
         journal = Journal.of(store, asked.name)
         with journal.lock(), goes_on(shlex.join(["agelab", "track", str(file)])):
-            points = points_of(asked, store, say)
+            points = points_of(asked, store, say, measured_points(journal.rows), refresh=not pages)
             runs = TrackRuns(asked, points, store, Doors(parse_question, partial(pack, store=store)), say)
 
             def show(known: Known, now: str) -> None:
@@ -84,4 +84,4 @@ def _give(hook: str, line: str, news: Path) -> None:
     try:
         process.run(["sh", "-c", hook], stdin=news, timeout=60)
     except HostError as error:
-        say(f"hook: {str(error).splitlines()[0]}")
+        say(f"hook: {' '.join(str(error).splitlines()[:2])}")

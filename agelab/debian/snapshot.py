@@ -12,7 +12,8 @@ that Debian has signed (``Archive`` has apt check that), or the user says ``trus
 import hashlib
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -108,6 +109,19 @@ def chosen() -> Snapshot | None:
         return Snapshot(name, label, f"{address}/{MAIN}", f"{address}/{SECURITY}")
     trusted = name.startswith(TRUSTED)
     return _of_directory(base / Path(name.removeprefix(TRUSTED)).expanduser(), label, trusted=trusted)
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Take packages from a snapshot of that name in the body."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = name
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
 
 
 def _named() -> tuple[str, str, Path]:

@@ -2,7 +2,7 @@
 
 from agelab.kernel.debian_kernel import available
 from agelab.kernel.modules import MissingModule, MissingOption, Module, Modules
-from agelab.kernel.spec import ask_packages, canonical, resolve
+from agelab.kernel.spec import ask_packages, canonical, require_spec, resolve
 from agelab.kernel.stored_kernel import DEFAULT, Kernel, NamedKernel
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "ask_packages",
     "available",
     "canonical",
+    "require_spec",
     "resolve",
 ]

@@ -55,19 +55,24 @@ def resolve(spec: str, store: Store, *, refresh: bool = False, progress: Notify 
     ``refresh`` asks again what the spec stands for. Raises InputError for a spec without a kernel,
     HostError when it cannot be fetched or built.
     """
+    kind, _, name = require_spec(spec).partition(":")
+    return KINDS[kind](name, store, refresh=refresh, progress=progress)
+
+
+def require_spec(spec: str) -> str:
+    """Return the spec as results record it. Raises InputError for one that no kernel could have."""
     spec = canonical(spec)
     require_utf_8(spec)
     kind, _, name = spec.partition(":")
-    resolver = KINDS.get(kind)
     if kind not in recipes.KINDS and any(f",{option}=" in spec for option in recipes.OPTIONS):
         first = spec.partition(",")[0]
         raise InputError(
             f"kernel {spec!r}: {first} is taken as it is, without a patch and with its own configuration",
             hint="one that is built takes them: source:6.1,patches=mine.patch; see docs/kernels.md",
         )
-    if resolver is None or not name:
+    if kind not in KINDS or not name:
         raise _not_a_spec(spec, kind)
-    return resolver(name, store, refresh=refresh, progress=progress)
+    return spec
 
 
 def ask_packages(spec: str, store: Store, progress: Notify = silent) -> NamedKernel | None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from math import exp
 from pathlib import Path
@@ -34,7 +35,7 @@ from agelab.present.report.blocks import (
 from agelab.present.report.html import render
 from agelab.present.report.numbers import number_cell, unit_name
 from agelab.present.view import sparkline
-from agelab.stats.formatting import unit_scale
+from agelab.stats.formatting import decimals_for_spread, unit_scale
 
 INDEX = "index"
 LABELS = 10
@@ -53,7 +54,8 @@ def write_site(known: Known, directory: Path, now: str, *, whole: bool = True) -
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory / INDEX, _overview(known, now), _overview_json(known, now))
     for line in known.lines if whole else ():
-        _write(directory / page_name(known, line.id), _line_page(known, line), _line_json(known, line))
+        page = _line_page(known, line, directory)
+        _write(directory / page_name(known, line.id), page, _line_json(known, line))
 
 
 def _write(path: Path, page: Page, content: dict[str, Any]) -> None:
@@ -69,8 +71,7 @@ def page_name(known: Known, line: LineId) -> str:
 
 
 def _scenario(known: Known, line: LineId) -> str:
-    watch = next(watch for watch in known.track.watch if watch.key == line.watch)
-    return Path(watch.scenario).stem
+    return Path(known.track.watched(line.watch).scenario).stem
 
 
 def _title(known: Known, line: LineId) -> str:
@@ -90,33 +91,37 @@ def _overview(known: Known, now: str) -> Page:
         "oldest": known.points[0].words,
         "newest": known.points[-1].words,
     }
-    lost = [*passed_over_lines(known)]
-    if known.gone:
-        lost.append(f"{len(known.gone)} points were measured and are in the history no more")
-    sections = [
-        Section("lines", "The lines", (_lines_table(known),)),
-        Section("now", "How far it is", (Facts(tuple(facts.items())),)),
-    ]
-    if lost:
+    sections = [Section("lines", "The lines", (_lines_table(known),))] if known.lines else []
+    sections.append(Section("now", "How far it is", (Facts(tuple(facts.items())),)))
+    if lost := [*passed_over_lines(known)]:
         sections.append(Section("skipped", "Skipped", (Prose(lost, listed=True),)))
-    verdict = f"{len(steps)} step{'s' * (len(steps) != 1)} on {len(known.lines)} lines."
-    answer = Answer("What changed, and since when?", verdict, tuple(step_words(known, row) for row in steps))
+    verdict = f"{_counted(len(steps), 'step')} on {_counted(len(known.lines), 'line')}."
+    answer = Answer(
+        "What changed, and since when?",
+        verdict if known.lines else "No point has a value yet.",
+        tuple(step_words(known, row) for row in steps),
+    )
     part = Part("track", known.track.name, f"{len(known.points)} points", (answer,), (), tuple(sections))
     return Page(f"agelab: {known.track.name}", (part,), __version__)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _lines_table(known: Known) -> Table:
     rows = []
     for line in known.lines:
         scale = unit_scale(line.unit)
-        last = median(line.values[-1].seeds.values()) / scale.divisor
+        last = Fraction(median(line.values[-1].seeds.values())) / scale.divisor
+        spread = Fraction(line.noise) * (last if line.is_ratio else Fraction(1, scale.divisor))
         firsts = [value.first for value in line.values]
         steps = sum(row.differs for row in known.followed if row.line == line.id)
         rows.append(
             (
                 TableCell(_title(known, line.id), href=f"{page_name(known, line.id)}.html"),
                 TableCell(sparkline.row(_thinned(firsts), "utf-8"), code=True),
-                number_cell(last, scale.decimals),
+                number_cell(last, decimals_for_spread(scale.decimals, spread, last)),
                 unit_name(line.unit),
                 str(len(line.values)),
                 str(steps),
@@ -150,7 +155,7 @@ def _overview_json(known: Known, now: str) -> dict[str, Any]:
 # ---- a line ----
 
 
-def _line_page(known: Known, line: Line) -> Page:
+def _line_page(known: Known, line: Line, directory: Path) -> Page:
     followed = [row for row in known.followed if row.line == line.id]
     scale = unit_scale(line.unit)
     title = _title(known, line.id)
@@ -170,8 +175,9 @@ def _line_page(known: Known, line: Line) -> Page:
         names = [f"between {step.last.point.name} and {step.first.point.name}" for step in waiting]
         blocks.append(Prose(names, listed=True, title="Seen, and not looked at yet"))
     section = Section("values", "Its values", tuple(blocks))
-    answer = Answer("What changed, and since when?", f"{sum(row.differs for row in followed)} steps.")
+    answer = Answer("What changed, and since when?", f"{_counted(sum(row.differs for row in followed), 'step')}.")
     files = {"all lines": f"{INDEX}.html", "these values": f"{page_name(known, line.id)}.json"}
+    files |= {row.capsule: row.capsule for row in followed if row.capsule and (directory / row.capsule).is_file()}
     rows = [(TableCell(name, href=file),) for name, file in files.items()]
     beside = Section("beside", "Beside this page", (Table(headings("file"), rows, "Files", id="files"),))
     part = Part("line", title, known.track.name, (answer,), (), (section, beside))
@@ -205,7 +211,7 @@ def _draw(known: Known, line: Line, steps: Sequence[Followed]) -> str:
     for row in steps:
         first = known.places[row.culprit] if row.culprit in known.places else known.places[row.after]
         at = sum(value.place < first for value in line.values)
-        found.append({"x": at - 0.5, "t": svg.plain(row.culprit_words or row.said)})
+        found.append({"x": at - 0.5})
     every = -(-len(points) // LABELS)
     names = json.dumps([svg.plain(value.point.name) for value in line.values])
     x = {

@@ -1,6 +1,6 @@
 """What a track knows: a list of rows in the store, one for each thing that was found out; none is ever changed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ class Measured(Frozen):
     units: dict[str, str]
     run: Label
     under: str = Field(description="hash of all conditions but the point and the seed")
-    seconds: float = Field(description="of the host; 0 where the cell was known")
+    seconds: float = Field(description="of the host, for all variants with this run seed; 0 where they were known")
 
 
 class PassedOver(Frozen):
@@ -78,6 +78,11 @@ Row = Measured | PassedOver | Followed
 _ROWS: TypeAdapter[Row] = TypeAdapter(Row)
 
 
+def measured_points(rows: Iterable[Row]) -> list[str]:
+    """List the points that have a value, whether or not they are points now."""
+    return [*dict.fromkeys(row.point for row in rows if isinstance(row, Measured))]
+
+
 class Journal:
     """The rows of one track."""
 
@@ -106,7 +111,8 @@ class Journal:
         try:
             return [_ROWS.validate_python(row) for row in checksummed.lines(path)]
         except (ValidationError, ValueError) as error:
-            raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}") from error
+            hint = "remove it: the next night finds the cells that it knows"
+            raise InputError(f"{path} is damaged: {str(error).splitlines()[0]}", hint) from error
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows, all of them or none that is read."""

@@ -10,7 +10,7 @@ from statistics import fmean, median
 from agelab.analysis.judge import judge
 from agelab.base.gathered import gathered
 from agelab.bisect.rules import SEEDS_NEEDED
-from agelab.bisect.track.journal import Followed, LineId, Measured, PassedOver, Row
+from agelab.bisect.track.journal import Followed, LineId, Measured, PassedOver, Row, measured_points
 from agelab.bisect.track.points import Point
 from agelab.bisect.track.question import Track, Watch
 from agelab.results.measure import Measure
@@ -147,9 +147,8 @@ class Known:
 
     @cached_property
     def gone(self) -> list[str]:
-        """Points that were measured and are none any more: the history was rewritten."""
-        ids = dict.fromkeys(row.point for row in self.rows if isinstance(row, Measured))
-        return [point for point in ids if point not in self.places]
+        """Points that were measured and are none any more."""
+        return [point for point in measured_points(self.rows) if point not in self.places]
 
     @cached_property
     def under(self) -> Mapping[tuple[str, str], str]:

@@ -4,16 +4,18 @@ What was found out is in the journal before the next thing begins: a night that 
 """
 
 import time
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import ceil, log2
+from operator import itemgetter
 from statistics import median
 from typing import Protocol
 
 from agelab.base.errors import Notify, silent
 from agelab.bisect.rules import SEEDS_NEEDED
-from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row
+from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver, Row, measured_points
 from agelab.bisect.track.lines import CLEAR, FIRST, REPEATED, SURE, Known, Line, Step, judged_words
 from agelab.bisect.track.points import Point, next_point
 from agelab.bisect.track.question import Track, Watch
@@ -75,8 +77,6 @@ class Night:
 
     def work(self) -> None:
         """Work until nothing is left to do, or no time for it."""
-        if gone := self.known.gone:
-            self.say(f"the history was rewritten: {len(gone)} measured points are none any more, and are left out")
         for line in passed_over_lines(self.known):
             self.say(line)
         while task := self._next():
@@ -113,7 +113,7 @@ class Night:
         It needs the point in its middle, where there is one without a value; then run seeds of both sides, one by one:
         chance that looked like a step is seen to be none before it has cost all of them.
         """
-        watch = self._watch(step.line.watch)
+        watch = self.track.watched(step.line.watch)
         between = self.points[step.last.place + 1 : step.first.place]
         there = [point for point in between if not self._is_done(watch, point)]
         if there:
@@ -183,9 +183,10 @@ class Night:
         row = step if isinstance(step, Followed) else self._judge(step)
         if not row.ended:
             self.show(self.known, f"what made the step of {row.line.metric}, {row.line.label}")
-            watch = self._watch(row.line.watch)
+            watch = self.track.watched(row.line.watch)
             try:
-                row = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
+                found = self.measurer.find(row, watch, self.known.line(row.line), self._keep)
+                row = Followed.model_validate(found.model_dump())  # what a commit says of itself is anybody's
             except PackagesVanished as error:
                 self._waiting |= {(point, watch.key) for point in _sides(row)}
                 self.say(f"  not this night: {error}")
@@ -209,9 +210,6 @@ class Night:
         if not row.differs:
             self.say(step_words(self.known, row))
         return row
-
-    def _watch(self, key: str) -> Watch:
-        return next(watch for watch in self.track.watch if watch.key == key)
 
 
 def _sides(step: Step | Followed) -> tuple[str, str]:
@@ -239,7 +237,10 @@ def step_words(known: Known, row: Followed) -> str:
 
 
 def passed_over_lines(known: Known) -> Iterator[str]:
-    """Say which points have no value, those that lie side by side and have one reason together."""
+    """Say which points are left out, those that lie side by side and have one reason together."""
+    if gone := known.gone:
+        whose = "of a history that was rewritten, or of another file of this name"
+        yield f"{len(gone)} of {len(measured_points(known.rows))} measured points left out: {whose}"
     for watch in known.track.watch:
         rows = [row for row in known.passed_over if row.watch == watch.key]
         rows.sort(key=lambda row: known.places[row.point])
@@ -249,8 +250,12 @@ def passed_over_lines(known: Known) -> Iterator[str]:
             if why := next((row.why for row in rows if known.places[row.point] == lacking), ""):
                 there = names[span.start if lacking < span.start else span.stop - 1]
                 yield f"{watch.scenario}: runs {where.format(there)}: {why}"
-        within = dict.fromkeys(row for row in rows if known.places[row.point] in span)
-        for (label, why), some in groupby(within, lambda row: (row.label, row.why)):
-            those = [names[known.places[row.point]] for row in some]
+        measured = {(row.label, known.places[row.point]) for row in known.measured if row.watch == watch.key}
+        labels = {row.label for row in rows}
+        values = {label: sorted(at for name, at in measured if label in ("", name)) for label in labels}
+        within = dict.fromkeys((row.label, row.why, known.places[row.point]) for row in rows)
+        beside = ((*row, bisect(values[row[0]], row[2])) for row in within if row[2] in span)
+        for (label, why, _), some in groupby(beside, itemgetter(0, 1, 3)):
+            those = [names[place] for _, _, place, _ in some]
             said = those[0] if len(those) == 1 else f"{those[0]} to {those[-1]} ({len(those)})"
             yield f"{said}: {watch.scenario}{label and f' {label}'} left out: {why}"

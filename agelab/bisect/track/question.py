@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agelab.base.errors import InputError
 from agelab.base.hashing import key_of
 from agelab.base.types import Frozen, Name
+from agelab.kernel.debian_kernel import is_version
 from agelab.results.measure import Measure
 from agelab.runner.request.options import RunOptions
 from agelab.runner.request.request import require_measure, resolve
@@ -16,6 +17,18 @@ from agelab.scenario.workload import PackageName
 
 OF_TRACK = ("name", "directory", "kernel", "seeds", "until_decided", "of_plan")
 """Options of a run that the track decides."""
+
+
+def _below(path: str) -> str:
+    if Path(path).is_absolute() or ".." in Path(path).parts:
+        raise ValueError(f"{path!r} is not below the tree")
+    return path
+
+
+def _version(text: str) -> str:
+    if text and not is_version(text):
+        raise ValueError(f"{text!r} is no version like 6.1")
+    return text
 
 
 def _measure(text: str) -> str:
@@ -46,7 +59,7 @@ class KernelTree(Commits):
 class DebianKernels(Frozen):
     """Debian's kernels: all that the mirror has, or those that are named; or Debian itself over dates."""
 
-    since: str = Field(default="", description="the oldest version to take: 6.1")
+    since: Annotated[str, AfterValidator(_version)] = Field(default="", description="the oldest version to take: 6.1")
     kernels: tuple[str, ...] = Field(default=(), description="these in their order, in place of the mirror's")
     dates: tuple[str, ...] = Field(
         default=(), description="snapshots of all packages in their order, as SNAPSHOT= takes them"
@@ -63,7 +76,7 @@ class OwnProgram(Commits):
     """A program that is built at each commit of its tree, confined, and brought into the guests."""
 
     build: str = Field(min_length=1, description="command that builds it, for sh, in the tree's directory")
-    makes: str = Field(
+    makes: Annotated[str, AfterValidator(_below)] = Field(
         min_length=1,
         description="the file that it makes, below the tree; the scenario brings a file of that name",
     )
@@ -81,6 +94,12 @@ class Watch(Frozen):
         min_length=1, description="STEP:METRIC, or STEP:REPETITION:METRIC"
     )
     run: dict[str, Any] = Field(default={}, description="options of agelab run, by their names")
+
+    @model_validator(mode="after")
+    def _once(self) -> Self:
+        if twice := [metric for metric in self.metrics if self.metrics.count(metric) > 1]:
+            raise ValueError(f"metrics: {twice[0]} is there twice")
+        return self
 
     @property
     def key(self) -> str:
@@ -111,6 +130,9 @@ class Track(Frozen):
     debian: DebianKernels | None = Field(default=None, description="or Debian's packages,")
     program: OwnProgram | None = Field(default=None, description="or the commits of a program of yours")
     watch: tuple[Watch, ...] = Field(min_length=1, description="what is measured")
+
+    def watched(self, key: str) -> Watch:
+        return next(watch for watch in self.watch if watch.key == key)
 
     @model_validator(mode="after")
     def _one_moves(self) -> Self:

@@ -1,6 +1,5 @@
 """Measure the points of a track by runs, and find what made a step: with the bisect, the profile and the capsule."""
 
-import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,7 @@ from agelab.bisect import answer, search
 from agelab.bisect.answer import BisectAnswer
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
 from agelab.bisect.git_search import is_ancestor
-from agelab.bisect.kernel_runs import KernelRuns, RunLog, attempt, try_kernel
+from agelab.bisect.kernel_runs import KernelRuns, RunLog, attempt, outcome_kind, try_kernel
 from agelab.bisect.measurements import Decision, FoundChange, KernelOutcome, OutcomeKind
 from agelab.bisect.rules import EndReferences, decide_virtual
 from agelab.bisect.track import program
@@ -26,10 +25,10 @@ from agelab.bisect.track.journal import Followed, Measured, PassedOver, Row
 from agelab.bisect.track.lines import Line
 from agelab.bisect.track.points import Point
 from agelab.bisect.track.question import Track, Watch
-from agelab.debian import snapshot
+from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.evaluate.stacks import folded
+from agelab.machine.image import root
 from agelab.results.conditions import EFFORT, KERNEL, SEEDS
-from agelab.results.result import Status
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.execute import runner
 from agelab.runner.request.request import resolve
@@ -74,17 +73,30 @@ class TrackRuns:
             lacking = outcome.kind is OutcomeKind.UNSUPPORTED
             return [PassedOver(point=point.id, watch=watch.key, why=outcome.summary, unsupported=lacking)]
 
-        with _packages_of(point, self._track):
+        with self._packages_of(point):
             kernel = self._kernel(point, watch)
-            if wrong := try_kernel(kernel, self._store, self._say, of_tree=self._track.tree is not None):
+            of_tree = self._track.tree is not None
+            if not self._track.program and (wrong := try_kernel(kernel, self._store, self._say, of_tree=of_tree)):
                 return passed(wrong)
             done = attempt(kernel, lambda: self._run(point, watch, kernel, seeds))
         if isinstance(done, KernelOutcome):
             return passed(done)
-        rows = [self._row(point, watch, cell, done) for cell in done.cells]
-        fresh = [at for at, cell in enumerate(done.cells) if cell.end and not cell.end.reused]
-        each = (time.monotonic() - began) / max(1, len(fresh))
-        return [row.model_copy(update={"seconds": each}) if at in fresh else row for at, row in enumerate(rows)]
+        fresh = {cell.seed for cell in done.cells if cell.end and not cell.end.reused}
+        each = dict.fromkeys(fresh, (time.monotonic() - began) / max(1, len(fresh)))
+        return [self._row(point, watch, cell, done, each.get(cell.seed, 0)) for cell in done.cells]
+
+    @contextmanager
+    def _packages_of(self, point: Point) -> Iterator[None]:
+        """Take packages of a point's date, where dates are what moves. Raises PackagesVanished where it has none."""
+        if not (self._track.debian and self._track.debian.dates):
+            yield
+            return
+        with snapshot.named(point.id):
+            try:
+                Archive(self._store, root.definition().suite).update(refresh=False)
+            except (HostError, InputError) as error:
+                raise PackagesVanished(str(error), error.hint) from error
+            yield
 
     def _kernel(self, point: Point, watch: Watch) -> str:
         if self._track.program:
@@ -103,13 +115,15 @@ class TrackRuns:
             request = replace(request, selection=selection)
         return load(runner.run_request(request, self._store, RunLog(self._say)))
 
-    def _row(self, point: Point, watch: Watch, cell: CellResult, run: RunResult) -> Measured | PassedOver:
-        label, end = cell.cell.short_label, cell.end
-        if end is None or end.status is Status.INTERRUPTED:
+    def _row(
+        self, point: Point, watch: Watch, cell: CellResult, run: RunResult, seconds: float
+    ) -> Measured | PassedOver:
+        label, kind = cell.cell.short_label, outcome_kind(cell.end)
+        if kind is OutcomeKind.INTERRUPTED:
             raise HostError(f"run {run.name} was interrupted: {cell.reason}")
         if not cell.ok:
             alone = len({planned.short_label for planned in run.plan.cells}) == 1
-            lacking = end.status is Status.UNSUPPORTED and alone
+            lacking = kind is OutcomeKind.UNSUPPORTED and alone
             return PassedOver(point=point.id, watch=watch.key, label=label, why=cell.ended, unsupported=lacking)
         values, units = dict[str, float](), dict[str, str]()
         group = SeedGroup(label, run, (cell,))
@@ -123,7 +137,7 @@ class TrackRuns:
             return PassedOver(point=point.id, watch=watch.key, label=label, why=why)
         return Measured(
             point=point.id, watch=watch.key, label=label, seed=cell.seed, values=values, units=units,
-            run=run.name, under=under(self._track, run, cell), seconds=0,
+            run=run.name, under=under(self._track, run, cell), seconds=seconds,
         )  # fmt: skip
 
     # ---- what made a step ----
@@ -286,19 +300,3 @@ def under(track: Track, run: RunResult, cell: CellResult) -> str:
     dated = track.debian and track.debian.dates
     varies = VARIES | (OF_DATES if dated else set()) | ({"brought"} if track.program else set())
     return key_of(run.conditions_of(cell).told(varies))[:12]
-
-
-@contextmanager
-def _packages_of(point: Point, track: Track) -> Iterator[None]:
-    """Take packages of a point's date, where dates are what moves."""
-    if not (track.debian and track.debian.dates):
-        yield
-        return
-    before = os.environ.get(snapshot.VARIABLE)
-    os.environ[snapshot.VARIABLE] = point.id
-    try:
-        yield
-    finally:
-        os.environ.pop(snapshot.VARIABLE)
-        if before is not None:
-            os.environ[snapshot.VARIABLE] = before

@@ -168,6 +168,9 @@ def test_other_scenarios_and_unknown_metrics_are_refused(home: Path, cli: Cli) -
 
 def test_each_table_is_drawn(home: Path, tmp_path: Path, cli: Cli) -> None:
     names = [made(home, kernel, {"ext4": seeds(1.0)}) for kernel in ("5.10.3", "6.1.2")]
+    (tmp_path / "file").touch()
+    said = cli.err("sweep", *names, "--plots", str(tmp_path / "file/plots"))
+    assert said == f"agelab: {tmp_path}/file/plots cannot be made a directory: Not a directory\n"
     cli.out("sweep", *names, "--plots", str(tmp_path / "plots"))
     drawn = (tmp_path / "plots" / "all-steps-elapsed.svg").read_text()
     assert "5.10.3" in drawn and "6.1.2" in drawn

@@ -1,37 +1,51 @@
 """agelab track: points, lines, nights and pages; what cells measure is drawn."""
 
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
+import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from math import log
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from agelab.base.errors import InputError, silent
-from agelab.bisect import answer
+from agelab.base.errors import HostError, InputError, silent
+from agelab.base.sanitize import escape_controls
+from agelab.bisect import answer, search
 from agelab.bisect.bisect_directory import BisectDirectory, BisectQuestion
+from agelab.bisect.track import points as track_points
 from agelab.bisect.track import question, runs
-from agelab.bisect.track.journal import Followed, Journal, Measured, PassedOver
+from agelab.bisect.track.journal import Followed, Journal, LineId, Measured, PassedOver, Row
 from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
 from agelab.cli.bisect import parse_question
-from agelab.debian import PackagesVanished
+from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.kernel import build
-from agelab.present.track import write_site
+from agelab.kernel.debian_kernel import AvailableKernel
+from agelab.present.track import page_name, write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
 from tests.build import simulated_bisect as simulated
 from tests.build.cli import Cli
+from tests.build.killed_nights import KILLS, RAN
+from tests.build.scenario_builder import PROJECT
 from validation import track as planted
 
+WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
+SEPARATORS = "\x0b\x1c\x1f\x85\u2028"
+"""What a subject may have, and Python calls the end of a line or agelab's that of a field."""
 HOSTILE = '</title><script>alert("x")</script>'
 
 # ---- segments ----
@@ -159,6 +173,8 @@ def test_all_mistakes_of_a_file_are_told_with_their_places(place: Path) -> None:
         ("[[watch]]", '[[watch]]\nrun = { clock = "wall" }', "the wall clock is this host's"),
         ("[[watch]]", '[[watch]]\nrun = { nosuch = 1 }', "nosuch"),
         ('makes = "work"', 'makes = "other"', 'bring = ["./other"]'),
+        ('makes = "work"', 'makes = "../work"', "program.makes: '../work' is not below the tree"),
+        ('"work:elapsed"', '"work:work_latency"', "work:work_latency is there twice"),
     ],
 )  # fmt: skip
 def test_what_no_night_could_measure_is_one_line(place: Path, old: str, new: str, word: str) -> None:
@@ -171,7 +187,8 @@ def test_what_no_night_could_measure_is_one_line(place: Path, old: str, new: str
 
 def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_paths(place: Path) -> None:
     tree = place / "tree"
-    planted.git_in(tree, "tag", "v2", "HEAD~10")
+    planted.git_in(tree, "tag", "v2\u2003\u2028x", "HEAD~10")
+    planted.git_in(tree, "tag", "-am", "annotated", "v3", "HEAD~11")
     planted.git_in(tree, "checkout", "--quiet", "-b", "topic")
     (tree / "doc.txt").write_text("words")
     planted.git_in(tree, "add", "doc.txt")
@@ -179,13 +196,13 @@ def test_points_are_the_branch_s_own_commits_with_tags_and_what_touches_the_path
     planted.git_in(tree, "checkout", "--quiet", "-")
     planted.git_in(tree, "merge", "--quiet", "--no-ff", "-m", "Merge topic", "topic")
     (tree / "work.c").write_text("int main(void) { return 0; }\n")
-    planted.git_in(tree, "commit", "--quiet", "-am", "work: nothing", when=planted.FIRST)
+    planted.git_in(tree, "commit", "--quiet", "-am", f"work: {SEPARATORS}nothing", when=planted.FIRST)
     points = points_of(planted.planted_track(), Store(place), silent)
-    assert [point.subject for point in points[-2:]] == ["Merge topic", "work: nothing"]
+    assert [point.subject for point in points[-2:]] == ["Merge topic", f"work: {escape_controls(SEPARATORS)}nothing"]
     assert len(points) == planted.COMMITS + 3
     assert points[0].rank is points[-1].rank is Rank.END and points[0].name == "base"
-    [tagged] = [point for point in points if point.rank is Rank.TAG]
-    assert tagged.name == "v2" and tagged.date == "2023-11-17"
+    annotated, tagged = [point for point in points if point.rank is Rank.TAG]
+    assert (annotated.name, tagged.name, tagged.date) == ("v3", escape_controls("v2\u2003\u2028x"), "2023-11-17")
     program = {**planted.planted_track().model_dump()["program"], "paths": ["work.c"]}
     points = points_of(planted.planted_track(program=program), Store(place), silent)
     assert points[-2].rank is Rank.OTHER and points[5].rank is Rank.TOUCHES
@@ -204,6 +221,70 @@ def test_a_tree_that_has_not_what_is_named_is_one_line(place: Path, change: dict
     program = {**planted.planted_track().model_dump()["program"], **change}
     with pytest.raises(InputError, match=re.escape(word)):
         points_of(planted.planted_track(program=program), Store(place), silent)
+
+
+DEBIAN: dict[str, Any] = {"name": "t", "minutes": 9, "page": "site", "watch": [WATCHED]}
+
+
+@pytest.mark.parametrize(
+    ("debian", "word"),
+    [
+        ({"since": "bookworm"}, "'bookworm' is no version like 6.1"),
+        ({"kernels": ["6.1", "bookwurm"]}, "no kernel 'bookwurm'"),
+        ({"dates": ["20260101T000000Z", "2026-04-01"]}, "2026-04-01: it is no date like"),
+    ],
+)
+def test_packages_that_there_cannot_be_are_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, debian: dict[str, object], word: str
+) -> None:
+    monkeypatch.setattr(snapshot, "_of_date", lambda *_: None)
+    monkeypatch.setattr(search, "release_of", lambda name, *_, **__: f"{name}.0-1-amd64")
+    with pytest.raises((InputError, ValidationError), match=word):
+        points_of(Track.model_validate({**DEBIAN, "debian": debian}), Store(tmp_path), silent)
+
+
+def test_kernels_that_the_mirror_has_no_more_stay_on_their_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[bool]()
+
+    def of_mirror(_: Store, *, refresh: bool = False, progress: object) -> list[AvailableKernel]:
+        asked.append(refresh)
+        if refresh:
+            raise HostError("cannot fetch the package lists\nof any")
+        names = {"6.1.0-9-amd64": "6.1.90-1", "6.12.9+deb13-amd64": "6.12.9-1", "5.10.0-8-amd64": "5.10.8-1"}
+        return [
+            AvailableKernel(release=name, version=version, suite="s", headers=True) for name, version in names.items()
+        ]
+
+    monkeypatch.setattr(track_points, "available", of_mirror)
+    track = Track.model_validate({**DEBIAN, "debian": {"since": "6.1.50"}})
+    measured = [*(f"debian:{name}-amd64" for name in ("6.1.0-8", "6.1.0-9", "5.10.0-7")), "tree:/linux@1234"]
+    said = list[str]()
+    points = points_of(track, Store(tmp_path), said.append, measured, refresh=True)
+    assert [point.name for point in points] == ["6.1.0-8", "6.1.0-9", "6.12.9+deb13"]
+    assert points[0].rank is Rank.END and asked == [True, False]
+    assert said == ["no new kernels: cannot fetch the package lists"]
+
+
+def test_a_date_whose_packages_cannot_be_had_waits_and_leaves_the_environment_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(snapshot.VARIABLE, "mine")
+    track = Track.model_validate({**DEBIAN, "debian": {"dates": ["20260101T000000Z"]}})
+    [point] = [Point(date, date) for date in track.debian.dates] if track.debian else []
+
+    def update(_: Archive, *, refresh: bool) -> None:
+        assert os.environ[snapshot.VARIABLE] == point.id
+        raise InputError(f"the snapshot {point.id} has no Debian suite 'bookworm'")
+
+    monkeypatch.setattr(snapshot, "chosen", lambda: None)
+    monkeypatch.setattr(Archive, "update", update)
+    cells = runs.TrackRuns(track, [point], Store(tmp_path), planted.NO_DOORS, silent)
+    said = list[str]()
+    Night(track, [point], Journal(tmp_path), cells, said.append).work()
+    assert said[-1] == f"  not this night: the snapshot {point.id} has no Debian suite 'bookworm'"
+    assert os.environ[snapshot.VARIABLE] == "mine"
 
 
 def test_the_ends_come_first_then_tags_then_the_middles_of_gaps_of_what_touches_the_paths() -> None:
@@ -275,40 +356,12 @@ def test_three_guilty_commits_of_72_are_found_in_a_third_of_the_cells(tmp_path: 
     assert len(told) == 3 and any(re.search(r"since c47", line) and "slower, 1.099 times" in line for line in told)
 
 
-def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(tmp_path: Path) -> None:
-    drawn, trial = random.Random(3), Trial(tmp_path)
-    kept, lost = set[tuple[str, int]](), 0
-    for _ in range(10):
-        night, left = trial.night(), drawn.randrange(1, 9)
-
-        def killed(point: Point) -> str | None:
-            nonlocal left, lost
-            left -= 1
-            if left < 0:
-                lost += 1
-                raise KeyboardInterrupt
-            return None
-
-        trial.instead = killed
-        with pytest.raises(KeyboardInterrupt):
-            night.work()
-        kept |= trial.runs.cells
-        cells = [(row.point, row.seed) for row in Journal(tmp_path).rows if isinstance(row, Measured)]
-        assert {*cells} == kept and len(cells) == len(kept), "what had ended is known, and not measured again"
-    with (tmp_path / "journal.jsonl").open("ab") as file:
-        file.write(b'{"kind":"meas')  # a line that was being written
-    trial.instead = lambda point: None
-    known = trial.worked()
-    assert {row.culprit for row in known.followed if row.culprit} == {f"c{at}" for at in planted.GUILTY}
-    cells = [(row.point, row.seed) for row in known.rows if isinstance(row, Measured)]
-    assert lost == 10 and len(cells) == len({*cells})
-
-
 def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     trial = Trial(tmp_path)
     reasons = {
         "c30": "does not build: work.c:1: error",
         "c31": "does not build: work.c:1: error",
+        "c33": "does not build: work.c:1: error",
         "c60": "panics",
     }
     trial.instead = lambda point: (
@@ -318,7 +371,8 @@ def test_what_cannot_run_is_passed_over_and_named_once(tmp_path: Path) -> None:
     lines = [*passed_over_lines(known)]
     assert lines[0].startswith("./planted-work.toml: runs from c") and "needs 6.1" in lines[0]
     assert "c30 to c31 (2): ./planted-work.toml left out: does not build: work.c:1: error" in lines
-    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 3
+    assert "c33: ./planted-work.toml left out: does not build: work.c:1: error" in lines, "c32 lies between"
+    assert "c60: ./planted-work.toml left out: panics" in lines and len(lines) == 4
     tried = {row.point for row in known.passed_over if row.unsupported}
     assert len(tried) < 6, "older points than one that is too old are not tried"
     measured = len(trial.runs.cells)
@@ -409,7 +463,8 @@ def test_a_history_that_was_rewritten_is_told_and_what_is_there_goes_on(tmp_path
     trial.points[50:] = [Point(f"new{at}", f"new{at}", rank=Rank.TOUCHES) for at in range(50, 73)]
     trial.said.clear()
     known = trial.worked()
-    assert "the history was rewritten: 23 measured points are none any more, and are left out" in trial.said
+    said = "23 of {} measured points left out: of a history that was rewritten, or of another file of this name"
+    assert trial.said[0] == said.format(73) and [*passed_over_lines(known)] == [said.format(96)]
     assert known.points[-1].id in {row.point for row in known.measured}
     assert {"c23", "c47"} <= {row.culprit for row in known.followed}
 
@@ -461,6 +516,41 @@ def test_the_pages_show_lines_and_steps_and_say_nothing_as_markup(tmp_path: Path
     assert len(values["values"]) == len(trial.points) and len(values["levels"]) == 3
 
 
+def test_a_site_of_500_points_and_20_metrics_is_small_and_soon_made(tmp_path: Path) -> None:
+    metrics = [f"copy:{'work_' * n}elapsed" for n in range(20)]
+    watch = {"scenario": "aging-ext4", "metrics": metrics}
+    track = Track.model_validate({**DEBIAN, "debian": {}, "watch": [watch]})
+    points = [Point(f"{at:07x}", f"{at:07x}", "2026-02-03", f"ext4: {'a usual subject ' * 3}{at}") for at in range(500)]
+    key, drawn = track.watch[0].key, random.Random(1)
+    rows: list[Row] = [
+        Measured(
+            point=point.id, watch=key, label="ext4", seed=1, run="run", under="", seconds=60,
+            values={metric: drawn.gauss(12, 0.1) for metric in metrics}, units=dict.fromkeys(metrics, "s"),
+        )
+        for point in points
+    ]  # fmt: skip
+    step = Followed(line=LineId(watch=key, label="ext4", metric=metrics[0]), before=points[9].id, after=points[10].id,
+                    differs=True, said="slower", ended=True, capsule="capsules/run.capsule")  # fmt: skip
+    began = time.process_time()
+    known = Known(track, points, [*rows, step])
+    write_site(known, tmp_path, "")
+    assert time.process_time() - began < 10
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5_000_000
+    assert all(json.loads(path.read_text()) for path in tmp_path.glob("*.json"))
+    page = tmp_path / f"{page_name(known, step.line)}.html"
+    assert "1 step on 20 lines." in (tmp_path / "index.html").read_text() and "1 step." in page.read_text()
+    assert 'href="capsules' not in page.read_text(), "there is none"
+    (tmp_path / "capsules").mkdir()
+    (tmp_path / step.capsule).touch()
+    write_site(known, tmp_path, "")
+    assert 'href="capsules/run.capsule"' in page.read_text()
+
+
+def test_a_site_without_a_value_says_so(tmp_path: Path) -> None:
+    write_site(Known(planted.planted_track(), [Point("c1", "c1")], []), tmp_path, "c1, aging-ext4")
+    assert "No point has a value yet." in (tmp_path / "index.html").read_text()
+
+
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values are drawn in place of guests that run."""
@@ -473,7 +563,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("drawn")
-def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(place: Path, cli: Cli) -> None:
+def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(
+    place: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = place / "track.toml"
     file.write_text(f'hook = "cat >> {place}/told"\n{file.read_text()}')
     told = cli.out("track", file, "--junit", place / "junit.xml", code=1).splitlines()
@@ -482,8 +574,39 @@ def test_the_verb_tells_each_step_to_the_hook_and_ends_with_one(place: Path, cli
     assert (place / "junit.xml").read_text().count('<failure message="work:') == 3
     assert cli.out("track", file) == ""
     (place / "site" / "index.html").unlink()
-    cli.run("track", file, "--pages")
+    monkeypatch.chdir("/")
+    assert cli.run("track", file, "--pages")[1].startswith(f"{place}/site/index.html: ")
     assert "3 steps on 2 lines." in (place / "site" / "index.html").read_text()
+
+
+def test_a_night_that_is_killed_at_ten_moments_loses_what_ran_alone(place: Path) -> None:
+    words = [sys.executable, "-m", "tests.build.killed_nights", str(place / "track.toml"), str(place / "asked")]
+    done = subprocess.run(words, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    ran = [line.removeprefix(RAN) for line in done.stdout.splitlines() if line.startswith(RAN)]
+    told = {step["culprit"] for step in json.loads((place / "site/index.json").read_text())["steps"] if step["differs"]}
+    assert len(told) == 3 and len(ran) == KILLS
+    asked = Counter((place / "asked").read_text().splitlines())
+    twice = asked - Counter({*asked})
+    packed = {f"{culprit} 1" for culprit in told}  # the run that its capsule is of
+    assert twice and {*(twice - Counter(ran))} <= packed, "what had ended is known, and not measured again"
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_hook_that_cannot_be_run_says_so_and_the_night_goes_on(place: Path, cli: Cli) -> None:
+    file = place / "track.toml"
+    file.write_text(f'hook = "/nosuch/mail"\n{file.read_text()}')
+    said = [line for line in cli.err("track", file, code=1).splitlines() if line.startswith("hook")]
+    assert len(said) == 3 and all("(exit 127): " in line and "/nosuch/mail: not found" in line for line in said)
+
+
+@pytest.mark.usefixtures("drawn")
+@pytest.mark.parametrize("page", ["track.toml", "track.toml/site", "/proc/site"])
+def test_a_page_s_directory_that_there_cannot_be_is_one_line(place: Path, cli: Cli, page: str) -> None:
+    file = place / "track.toml"
+    file.write_text(file.read_text().replace('page = "site"', f'page = "{page}"'))
+    said = cli.err("track", file)
+    assert f"{place / page} cannot be made a directory: " in said and len(said.splitlines()) == 1
 
 
 @pytest.mark.usefixtures("drawn")
@@ -492,6 +615,15 @@ def test_a_page_of_somebody_else_s_is_not_written_over(place: Path, cli: Cli) ->
     (place / "site" / "index.html").write_text("mine")
     assert "is there already, and no page of agelab" in cli.err("track", place / "track.toml")
     cli.run("track", place / "nosuch.toml", code=2)
+
+
+@pytest.mark.usefixtures("drawn")
+def test_a_damaged_state_is_one_line_with_what_to_do(place: Path, cli: Cli) -> None:
+    state = place.parent / "store/tracks/planted-work/journal.jsonl"
+    state.parent.mkdir(parents=True)
+    state.write_text('{"kind": "measured"}\n')
+    said = cli.err("track", place / "track.toml").splitlines()
+    assert said[0].startswith(f"agelab: {state} is damaged: ") and "remove it" in said[1] and len(said) == 2
 
 
 def test_results_over_time_are_asked_of_a_track(cli: Cli) -> None:
@@ -521,7 +653,7 @@ def linux(tmp_path: Path) -> Path:
     run("checkout", "-q", "-b", "topic")
     for name in ("t1", "t2", "t3"):
         (path / "fs" / "a.c").write_text(name)
-        run("commit", "-qam", name)
+        run("commit", "-qam", name, f"--author=a{SEPARATORS} <a@b>")
     run("checkout", "-q", "main")
     run("merge", "-q", "--no-ff", "-m", "Merge topic", "topic")
     (path / "kernel" / "a.c").write_text("end")
@@ -530,7 +662,6 @@ def linux(tmp_path: Path) -> Path:
 
 
 SLOW = {"t2": 1.2, "t3": 1.2, "Merge topic": 1.2, "end": 1.2}
-WATCHED = {"scenario": "aging-ext4", "metrics": ["copy:elapsed"], "run": {"scale": "quick"}}
 
 
 class KernelCells(runs.TrackRuns):
@@ -579,8 +710,8 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     night.work()
     [row] = [row for row in night.known.followed if row.differs]
     assert night.known.points[night.known.places[row.culprit]].subject == "Merge topic"
-    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a <a@b>$', row.culprit_words), row
+    assert re.search(r'^[0-9a-f]{7,} "t2", \d{4}-\d\d-\d\d, a\S+ <a@b>$', row.culprit_words), row
     assert row.bisect and row.command.startswith("sh /") and row.capsule.startswith("run-t2-")
     [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.199 times")]
-    assert '"t2"' in told
+    assert '"t2"' in told and escape_controls(SEPARATORS) in told
     assert not night.known.open_steps
