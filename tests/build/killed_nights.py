@@ -53,10 +53,10 @@ def killed(file: str, asked: Path, moments: random.Random) -> str:
 
 
 if __name__ == "__main__":
-    _, file, name = sys.argv
+    file, name = sys.argv[1:]
     asked, moments = Path(name), random.Random(3)
     asked.touch()
-    runs.TrackRuns = partial(SlowRuns, asked)
+    runs.TrackRuns = partial(SlowRuns, asked)  # type: ignore[assignment, misc]
     for _ in range(KILLS):
         print(f"{RAN}{killed(file, asked, moments)}", flush=True)
     sys.exit(main(["track", file]))
