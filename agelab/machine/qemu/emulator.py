@@ -65,12 +65,6 @@ KEYMAP = "qemu/keymaps/en-us"
 """Packer gives its guest a VNC display, whatever it is told; QEMU has none without it."""
 KNOWN = re.compile(r"^QEMU emulator version 7\.2\.\d")
 KNOWN_OF_SEVERAL = re.compile(r"^QEMU emulator version 10\.0\.\d")
-_LIBRARIES = {
-    SCHEDULE: (KNOWN, "the schedule cannot be shaken"),
-    TURNS: (KNOWN_OF_SEVERAL, "its clock has one processor"),
-    STOP: (KNOWN, "no guest can be stopped"),
-}
-"""The QEMU that each library is for, and what another one means."""
 CALLED_BY_MODULE = ("icount_prepare_for_run", "icount_process_data", "icount_handle_deadline", "cpu_can_run")
 CALLED_BY_PROGRAM = ("ppoll", "pthread_cond_wait")
 _CALL = re.compile(r"R_X86_64_(?:JUMP_SLOT|GLOB_DAT)\s+[0-9a-f]+\s+(\w+)")
@@ -170,13 +164,28 @@ def obtain(store: Store, progress: Notify = silent, suite: str = SUITE) -> Emula
     return Emulator(made)
 
 
-def obtain_library(source: Path, store: Store, emulator: Emulator, progress: Notify) -> Path:
-    """Return a library for QEMU, compiled if the store does not have it.
+def schedule_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library that shakes a guest's schedule, compiled if the store does not have it.
 
-    SCHEDULE shakes a guest's schedule, by TURNS several processors take turns, STOP stops a guest for a debugger.
     Raises HostError for a QEMU that is not known, and as ``obtain``.
     """
-    known, otherwise = _LIBRARIES[source]
+    return _library(SCHEDULE, "the schedule cannot be shaken", store, emulator, progress)
+
+
+def turns_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library by which several processors take turns. Raises as ``schedule_library``."""
+    return _library(TURNS, "its clock has one processor", store, emulator, progress, KNOWN_OF_SEVERAL)
+
+
+def stop_library(store: Store, emulator: Emulator, progress: Notify = silent) -> Path:
+    """Return the library that stops a guest for a debugger. Raises as ``schedule_library``."""
+    return _library(STOP, "no guest can be stopped", store, emulator, progress)
+
+
+def _library(
+    source: Path, otherwise: str, store: Store, emulator: Emulator, progress: Notify, known: re.Pattern[str] = KNOWN
+) -> Path:
+    """Return the library of a source, compiled if the store does not have it."""
     if not known.match(emulator.version):
         raise HostError(f"{emulator.version} is not known: {otherwise}")
     name = f"{source.stem}.so"

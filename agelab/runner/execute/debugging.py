@@ -111,7 +111,7 @@ def debug(
 
         nanoseconds = round(moment.seconds / launcher.spec.dilation * 1e9)
         stop = Stop(moment.text, nanoseconds, place / SOCKET)
-        library = qemu.obtain_library(qemu.STOP, store, launcher.guests.emulator, say)
+        library = qemu.stop_library(store, launcher.guests.emulator, say)
         launcher = replace(launcher, debugger=Debugger(library, stop, moment.phase, look, ended))
         boots = CellBoots(launcher, replace(goals, keep_as=None))
         runner = BootRunner(boots, PassProgress(directory, number, launcher.spec), lambda step: say(step))

@@ -214,8 +214,9 @@ def prepare(
 
 def _schedule_library(options: RunOptions, store: Store, emulator: Emulator, say: Notify) -> Path | None:
     """Return the library that decides the guests' schedule, where one does."""
-    source = qemu.TURNS if options.takes_turns else qemu.SCHEDULE if options.schedule else None
-    return qemu.obtain_library(source, store, emulator, say) if source else None
+    if options.takes_turns:
+        return qemu.turns_library(store, emulator, say)
+    return qemu.schedule_library(store, emulator, say) if options.schedule else None
 
 
 def _saves_guests(options: RunOptions, image: Image, emulator: Emulator, say: Notify) -> bool:
