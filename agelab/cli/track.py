@@ -2,7 +2,6 @@
 
 import shlex
 from contextlib import chdir
-from functools import partial
 from pathlib import Path
 
 import click
@@ -56,7 +55,7 @@ def track(file: Path, pages: bool, page: Path | None, junit: Path | None) -> int
         journal = Journal.of(store, asked.name)
         with journal.lock(), goes_on(shlex.join(["agelab", "track", str(file)])):
             points = points_of(asked, store, say, measured_points(journal.rows), refresh=not pages)
-            runs = TrackRuns(asked, points, store, Doors(parse_question, partial(pack, store=store)), say)
+            runs = TrackRuns(asked, points, store, Doors(parse_question, pack), say)
 
             def show(known: Known, now: str) -> None:
                 write_site(known, site, now, whole=not now)

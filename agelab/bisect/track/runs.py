@@ -50,7 +50,7 @@ class Doors:
 
     ask: Callable[[dict[str, Any]], BisectQuestion]
     """Makes the question of a bisect from the words of its command line."""
-    pack: Callable[[RunDirectory, Path], object]
+    pack: Callable[[RunDirectory, Store, Path], object]
     """Packs a run into a capsule."""
 
 
@@ -180,7 +180,7 @@ class TrackRuns:
             return ""
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._doors.pack(RunDirectory(self._store.runs / run), directory / f"{run}.capsule")
+            self._doors.pack(RunDirectory(self._store.runs / run), self._store, directory / f"{run}.capsule")
         except (AgelabError, OSError) as error:
             self._say(f"no capsule of {run}: {error}")
             return ""

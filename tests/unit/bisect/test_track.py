@@ -30,6 +30,7 @@ from agelab.bisect.track.lines import Known
 from agelab.bisect.track.night import Night, passed_over_lines
 from agelab.bisect.track.points import Point, Rank, next_point, points_of
 from agelab.bisect.track.question import Track, Watch
+from agelab.capsule.pack import pack
 from agelab.cli.bisect import parse_question
 from agelab.debian import Archive, PackagesVanished, snapshot
 from agelab.kernel import build
@@ -37,6 +38,7 @@ from agelab.kernel.debian_kernel import AvailableKernel
 from agelab.present.track import page_name, write_site
 from agelab.stats import segments
 from agelab.store.artefacts import Store
+from tests.build import capsule_builder
 from tests.build import simulated_bisect as simulated
 from tests.build.cli import Cli
 from tests.build.killed_nights import KILLS, RAN
@@ -715,3 +717,13 @@ def test_a_step_that_a_merge_brought_is_bisected_within_it(
     [told] = [line for line in said if line.startswith("copy:elapsed, ext4: slower, 1.199 times")]
     assert '"t2"' in told and escape_controls(SEPARATORS) in told
     assert not night.known.open_steps
+
+
+def test_a_step_s_run_is_packed_beside_the_pages(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    made = capsule_builder.made_run(store)
+    page = str(tmp_path / "site")
+    track = Track.model_validate({"name": "t", "minutes": 9, "page": page, "debian": {}, "watch": [WATCHED]})
+    said: list[str] = []
+    packed = runs.TrackRuns(track, [], store, runs.Doors(parse_question, pack), said.append)._pack(made.name)
+    assert (packed, said) == (f"capsules/{made.name}.capsule", []) and (tmp_path / "site" / packed).stat().st_size
