@@ -19,6 +19,7 @@ from agelab.base.types import Frozen, Label
 from agelab.results import checksummed
 from agelab.results.conditions import jobs_of
 from agelab.results.result import MAX_MAGNITUDE, Count, RunPlan
+from agelab.stats.phrasing import several
 from agelab.stats.series import SeriesPair, exact, summary
 from agelab.stats.verdict import ComparedSeries
 from agelab.store.artefacts import Store
@@ -77,7 +78,7 @@ class HostLoad(Frozen):
 
     def __str__(self) -> str:
         counts = ((self.vcpus, "vcpu"), (self.jobs, "job"))
-        return ", ".join([*(f"{n} {what}{'s' * (n > 1)}" for n, what in counts), *self.drives])
+        return ", ".join([*(several(n, what) for n, what in counts), *self.drives])
 
 
 def _count(count: object) -> int:

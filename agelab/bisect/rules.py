@@ -15,6 +15,7 @@ from agelab.base.errors import InputError
 from agelab.bisect.measurements import Decision, StepDecision
 from agelab.scenario.seeds import Seeds
 from agelab.stats.formatting import decimals_for_spread, format_decimal, unit_scale
+from agelab.stats.phrasing import several
 from agelab.stats.rank_test import smallest_p
 from agelab.stats.series import Series, SeriesPair, Summary, summary
 from agelab.stats.verdict import ComparedSeries, DifferenceVerdict
@@ -50,8 +51,7 @@ class EndReferences:
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "threshold_in_use", at)
         if (fewest := min(end.n for end in ends)) < SEEDS_NEEDED:
-            seeds = f"{fewest} seed{'s' * (fewest > 1)}"
-            raise InputError(f"good and bad are not known apart: {seeds}, five are needed of each")
+            raise InputError(f"good and bad are not known apart: {several(fewest, 'seed')}, five are needed of each")
         medians = self.format_numbers(good=good, bad=bad)
         if good == bad:
             raise InputError(f"good and bad are equal: {medians}")
@@ -200,7 +200,7 @@ def compare_ends(
 
     Returns the order and the reason; the error probability covers both orders.
     """
-    rounds = f"{len(pairs)} round{'s' * (len(pairs) != 1)}"
+    rounds = several(len(pairs), "round")
     if len(pairs) not in looks(budget, alpha):
         return EndsOrder.MORE, rounds
     judged = _judged(pairs, alpha)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from pydantic import BaseModel
@@ -14,12 +14,14 @@ from pydantic import BaseModel
 from agelab.base import atomic, fileio
 from agelab.base.errors import InputError
 from agelab.base.sanitize import escape_controls, parse_digits
-from agelab.present.report.blocks import Block
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 from agelab.scenario.jobs import Jobs, parse_jobs
 from agelab.store import home
 from agelab.store.artefacts import Store
+
+if TYPE_CHECKING:
+    from agelab.present.report.blocks import Block
 
 FORCE = "--force"
 PAGE_MARK, PAGE_HEAD = b'<meta name="generator" content="agelab ', 4096
@@ -155,7 +157,7 @@ def say(line: str) -> None:
     click.echo(escape_controls(line), err=True)
 
 
-def print_blocks(blocks: Iterable[Block]) -> None:
+def print_blocks(blocks: Iterable["Block"]) -> None:
     """Print a document on standard output; what draws it is loaded with the first."""
     from agelab.present.view import terminal
 

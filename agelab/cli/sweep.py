@@ -14,11 +14,11 @@ from agelab.cli.options import (
     force_option,
     json_option,
     open_store,
+    print_blocks,
     print_json,
     require_directory,
     require_output,
 )
-from agelab.present.view.terminal import print_blocks
 from agelab.results import run_lookup
 from agelab.results.run_directory import RunDirectory
 

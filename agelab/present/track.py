@@ -36,6 +36,7 @@ from agelab.present.report.html import render
 from agelab.present.report.numbers import number_cell, unit_name
 from agelab.present.view import sparkline
 from agelab.stats.formatting import decimals_for_spread, unit_scale
+from agelab.stats.phrasing import several
 
 INDEX = "index"
 LABELS = 10
@@ -95,7 +96,7 @@ def _overview(known: Known, now: str) -> Page:
     sections.append(Section("now", "How far it is", (Facts(tuple(facts.items())),)))
     if lost := [*passed_over_lines(known)]:
         sections.append(Section("skipped", "Skipped", (Prose(lost, listed=True),)))
-    verdict = f"{_counted(len(steps), 'step')} on {_counted(len(known.lines), 'line')}."
+    verdict = f"{several(len(steps), 'step')} on {several(len(known.lines), 'line')}."
     answer = Answer(
         "What changed, and since when?",
         verdict if known.lines else "No point has a value yet.",
@@ -103,10 +104,6 @@ def _overview(known: Known, now: str) -> Page:
     )
     part = Part("track", known.track.name, f"{len(known.points)} points", (answer,), (), tuple(sections))
     return Page(f"agelab: {known.track.name}", (part,), __version__)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _lines_table(known: Known) -> Table:
@@ -175,7 +172,7 @@ def _line_page(known: Known, line: Line, directory: Path) -> Page:
         names = [f"between {step.last.point.name} and {step.first.point.name}" for step in waiting]
         blocks.append(Prose(names, listed=True, title="Seen, and not looked at yet"))
     section = Section("values", "Its values", tuple(blocks))
-    answer = Answer("What changed, and since when?", f"{_counted(sum(row.differs for row in followed), 'step')}.")
+    answer = Answer("What changed, and since when?", f"{several(sum(row.differs for row in followed), 'step')}.")
     files = {"all lines": f"{INDEX}.html", "these values": f"{page_name(known, line.id)}.json"}
     files |= {row.capsule: row.capsule for row in followed if row.capsule and (directory / row.capsule).is_file()}
     rows = [(TableCell(name, href=file),) for name, file in files.items()]

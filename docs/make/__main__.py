@@ -27,6 +27,7 @@ from agelab.present.view.progress import format_time_left
 from agelab.results.run_directory import RunDirectory
 from agelab.runner.cell_times import TimeRange
 from agelab.runner.request.options import RunOptions
+from agelab.stats.phrasing import several
 from docs.make import block, catalogue, generated, make
 from docs.make.catalogue import Catalogue, Table
 from docs.make.forecast import HEAD, Forecast, forecast
@@ -117,9 +118,9 @@ def _print_plan(forecasts: Sequence[Forecast], jobs: int) -> None:
             untimed += own
     time = format_time_left(TimeRange(low, high)) if high >= 1 else "not known" if seen else "seconds"
     at_once = f", {jobs} cells at a time" if jobs > 1 else ""
-    more = f", and {untimed} cells of whose time nothing is known" if high >= 1 and untimed else ""
+    more = f", and {several(untimed, 'cell')} of whose time nothing is known" if high >= 1 and untimed else ""
     disk = max((estimate.disk for estimate in forecasts), default=0)
-    cells = f"{len(seen)} cells, " if seen else ""
+    cells = f"{several(len(seen), 'cell')}, " if seen else ""
     print(f"in all: {cells}{time}{at_once}{more}; up to {disk / 1e9:.1f} GB of disk for cells\n", flush=True)
 
 

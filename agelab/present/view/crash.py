@@ -10,6 +10,7 @@ from agelab.machine.drive.record import Entry, RequestKind
 from agelab.present.report.blocks import Block, Line, Table, Text, headings
 from agelab.runner.crash.crash import Again, Answer, Replayed, Violation
 from agelab.runner.crash.oracle import SOURCES, Call, Found, Kind, error_name
+from agelab.stats.phrasing import several
 
 MOST_CALLS, MOST_ALSO = 8, 3
 """Of a violation: the last calls, and what else is wrong in its state."""
@@ -32,7 +33,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
     rate = answer.looked / answer.look_seconds if answer.look_seconds else 0
     yield Line(
         f"recorded in {answer.record_seconds:.0f} s, looked at in {answer.look_seconds:.0f} s "
-        f"({rate:.2f} disks a second), {answer.boots} guest{'s' * (answer.boots != 1)}"
+        f"({rate:.2f} disks a second), {several(answer.boots, 'guest')}"
     )
     if answer.looked < answer.disks:
         kinds = ", ".join(f"{loss}: {judged} of {states}" for loss, (judged, states) in answer.losses.items())
@@ -59,7 +60,7 @@ def answer_blocks(answer: Answer) -> Iterator[Block]:
             yield Text(f"not promised: {habit}: in 0 of {kept} states")
     if not lost + damage:
         but = ", but for known damage" if known else ""
-        yield Text(f"nothing is wrong in {answer.judged} state{'s' * (answer.judged != 1)}{but}")
+        yield Text(f"nothing is wrong in {several(answer.judged, 'state')}{but}")
 
 
 def _sort(found: Violation) -> tuple[int, str]:

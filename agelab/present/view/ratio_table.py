@@ -93,7 +93,7 @@ def _series_cells(series: Series) -> list[str]:
     return [
         *(format_decimal(other, places) for other in (*others, spread)),
         "-" if share is None else f"{float(100 * share):.2f}",
-        f"{summary.n} seed{'s' * (summary.n > 1)}" if summary.n < AA_SEEDS else "",
+        phrasing.several(summary.n, "seed") if summary.n < AA_SEEDS else "",
     ]
 
 
@@ -306,8 +306,7 @@ def _outliers(seen: Sequence[Sequence[Shown]], names: Sequence[str]) -> Iterator
     for (step, metric, seeds, who), text in list(named.items())[:OUTLIERS]:
         yield f"outlier, counted: {who}, {seeds_text([seeds])}: {step} {metric} {text}"
     if len(named) > OUTLIERS:
-        more = len(named) - OUTLIERS
-        yield f"and {more} more outlier{'s' * (more > 1)}: --json names each"
+        yield f"and {phrasing.several(len(named) - OUTLIERS, 'more outlier')}: --json names each"
 
 
 def _short_blocks(head: str, kinds: Mapping[str, Sequence[Shown]], metric: str = "") -> Iterator[Block]:

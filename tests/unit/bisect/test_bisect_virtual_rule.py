@@ -113,6 +113,7 @@ def test_where_seeds_shake_nothing_one_value_is_enough() -> None:
     still = EndReferences(numbers(*5 * [100]), numbers(*5 * [101]))
     assert decide_virtual(still, numbers(100)).decision is Decision.GOOD
     assert decide_virtual(still, numbers(101)).decision is Decision.BAD
+    assert decide_virtual(ENDS, numbers(21, 23, 21)).decision is Decision.MORE
     assert decide_virtual(ENDS, numbers(21, 23, 21, 23, 23, 23, 23)).decision is Decision.BAD
 
 

@@ -234,7 +234,7 @@ def test_a_cell_that_has_ended_is_known_until_the_harness_changes(
     assert found.time and found.time.high == 60
     assert found.row[-2] == "about 60 s"
     _print_plan([found, replace(found, table=mine)], 1)
-    assert "in all: 1 cells, about 60 s; " in capsys.readouterr().out, "a cell of two tables is counted once"
+    assert "in all: 1 cell, about 60 s; " in capsys.readouterr().out, "a cell of two tables is counted once"
     monkeypatch.setattr("docs.make.forecast.harness_hash", lambda: "another")
     assert forecast(mine, tmp_path / "runs", 1).known == 0
 
